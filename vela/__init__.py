@@ -1,0 +1,1 @@
+"""One description of an AI training cluster; cloud, hosts, guests and switches from it."""

@@ -1,0 +1,1 @@
+"""Plan and cloud outputs to one bundle a node: pure functions and templates."""
