@@ -1,0 +1,1 @@
+"""What people write: strict types of the environment and hardware files, with positions."""
