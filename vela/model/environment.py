@@ -80,6 +80,13 @@ class Access(Record):
         Says(Change.LIVE, "User that the playbooks log in as."),
         Field(pattern=r"^[a-z_][-a-z0-9_]{0,31}$"),
     ] = "root"
+    security_groups: Annotated[
+        tuple[str, ...],
+        Says(
+            Change.LIVE,
+            "Ids of existing security groups that every host interface joins besides ours.",
+        ),
+    ] = ()
     bastion: Annotated[
         Bastion | None, Says(Change.LIVE, "Jump host; none: hosts are reached directly.")
     ] = None

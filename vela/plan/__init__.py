@@ -1,0 +1,31 @@
+"""What follows from an environment: names, addresses, cables. Pure functions, no I/O."""
+
+from vela.plan.build import build
+from vela.plan.types import (
+    Attachment,
+    Cable,
+    ClusterNetworkPlan,
+    End,
+    HostPlan,
+    ImagePlan,
+    InterfacePlan,
+    Plan,
+    Port,
+    SubnetPlan,
+    SwitchPlan,
+)
+
+__all__ = [
+    "Attachment",
+    "Cable",
+    "ClusterNetworkPlan",
+    "End",
+    "HostPlan",
+    "ImagePlan",
+    "InterfacePlan",
+    "Plan",
+    "Port",
+    "SubnetPlan",
+    "SwitchPlan",
+    "build",
+]
