@@ -1,6 +1,6 @@
 """What follows from an environment: names, addresses, cables. Pure functions, no I/O."""
 
-from vela.plan.build import build
+from vela.plan.cluster import build
 from vela.plan.types import (
     Attachment,
     Cable,

@@ -2,9 +2,8 @@
 
 import difflib
 from collections.abc import Iterator
-from itertools import chain
 
-from vela.plan import build
+from vela.plan import names
 from vela.rules import catalogue
 from vela.rules.base import Case, Fault, rule
 
@@ -54,7 +53,7 @@ def profile(case: Case) -> Iterator[Fault]:
 @rule("VELA-CLOUD-004", "The hosts fit the account's quota")
 def quota(case: Case) -> Iterator[Fault]:
     """Active hosts are within the quota."""
-    hosts = [h for h in build.host_states(case.environment) if h.state != "absent"]
+    hosts = [h for h in names.host_states(case.environment) if h.state != "absent"]
     kind = case.hardware.server.kind
     key = "bare_metal_servers" if kind == "bare_metal" else "virtual_servers"
     limit = getattr(case.environment.cloud.quotas, key)
@@ -105,13 +104,13 @@ def cluster_profile(case: Case) -> Iterator[Fault]:
 def name_length(case: Case) -> Iterator[Fault]:
     """The longest names are those of a host's interfaces and of images."""
     environment = case.environment
-    host = build.host_name(environment.hosts.racks, environment.hosts.per_rack)
+    host = names.host_name(environment.hosts.racks, environment.hosts.per_rack)
     for subnet in environment.cloud.network.subnets:
         name = f"{environment.name}-{host}-{subnet}"
         if len(name) > catalogue.MAX_NAME:
             yield _too_long(("cloud", "network", "subnets", subnet), name, "the subnet")
     for image in environment.images:
-        name = build.image_cloud_name(environment, image)
+        name = names.image_cloud_name(environment, image)
         if len(name) > catalogue.MAX_NAME:
             yield _too_long(("images", image), name, "the image")
 
@@ -190,7 +189,7 @@ def images_exist(case: Case) -> Iterator[Fault]:
 def images_importable(case: Case) -> Iterator[Fault]:
     """Images of hosts and bastion come from object storage as QCOW2 or VHD."""
     environment = case.environment
-    for name in build.cloud_images(environment):
+    for name in names.cloud_images(environment):
         image = environment.images.get(name)
         if image is None or image.href is None:
             continue
@@ -210,8 +209,8 @@ def images_importable(case: Case) -> Iterator[Fault]:
 def names_differ(case: Case) -> Iterator[Fault]:
     """Dots become hyphens in image names at IBM."""
     seen: dict[str, str] = {}
-    for name in chain(case.environment.images):
-        slug = build.image_cloud_name(case.environment, name)
+    for name in case.environment.images:
+        slug = names.image_cloud_name(case.environment, name)
         if slug in seen:
             message = f"images {seen[slug]} and {name} have the same name at IBM, {slug}"
             yield Fault(("images", name), message, "rename one of them", of_key=True)

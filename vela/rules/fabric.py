@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from vela.plan import addresses as at
-from vela.plan.build import host_ports_per_leaf
+from vela.plan.cables import host_ports_per_leaf
 from vela.rules.base import Case, Fault, rule
 
 

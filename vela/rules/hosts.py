@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from vela.plan import build
+from vela.plan import names
 from vela.rules import catalogue
 from vela.rules.base import Case, Fault, rule
 
@@ -23,12 +23,12 @@ def host_reserve(memory: int) -> int:
 def overrides(case: Case) -> Iterator[Fault]:
     """Keys are like r07-h02 or r07."""
     hosts = case.environment.hosts
-    known = {build.rack_name(rack) for rack in range(1, hosts.racks + 1)}
-    known |= {build.host_name(h.rack, h.slot) for h in build.host_states(case.environment)}
+    known = {names.rack_name(rack) for rack in range(1, hosts.racks + 1)}
+    known |= {names.host_name(h.rack, h.slot) for h in names.host_states(case.environment)}
     for key in hosts.overrides:
         if key not in known:
             near = difflib.get_close_matches(key, sorted(known), 1)
-            last = build.host_name(hosts.racks, hosts.per_rack)
+            last = names.host_name(hosts.racks, hosts.per_rack)
             hint = f"did you mean {near[0]}?" if near else f"hosts are r01-h01 to {last}"
             path = ("hosts", "overrides", key)
             yield Fault(path, f"there is no host or rack {key}", hint, of_key=True)
@@ -37,7 +37,7 @@ def overrides(case: Case) -> Iterator[Fault]:
 @rule("VELA-HOST-002", "At least one host is there")
 def someone(case: Case) -> Iterator[Fault]:
     """An environment without hosts configures nothing."""
-    if all(host.state == "absent" for host in build.host_states(case.environment)):
+    if all(host.state == "absent" for host in names.host_states(case.environment)):
         yield Fault(("hosts", "overrides"), "every host is absent", "leave one", of_key=True)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from vela.model.source import Path
 from vela.plan import addresses as at
-from vela.plan.build import MANAGEMENT
+from vela.plan.names import MANAGEMENT
 from vela.rules.base import Case, Fault, rule
 
 NET = ("cloud", "network")
