@@ -64,7 +64,7 @@ def _uplinks(fabric: Fabric, hardware: Hardware, leaf: SwitchPlan) -> Iterator[C
             yield Cable(
                 kind="uplink",
                 speed=fabric.speed,
-@@
+                a=End(leaf.name, port(leaf_type, number).name, near),
                 b=End(
                     spine_name(spine),
                     port(spine_type, leaf_place * uplinks + cable).name,

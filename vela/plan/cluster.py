@@ -169,7 +169,7 @@ def _cluster_network(environment: Environment) -> ClusterNetworkPlan | None:
         return None
 
     def subnet(index: int) -> SubnetPlan:
-        cidr: IPv4Network = at.cluster_subnet(cluster.cidr, index)
+        cidr = at.cluster_subnet(cluster.cidr, index)
         return SubnetPlan(f"cluster{index}", f"{environment.name}-cluster{index}", cidr)
 
     return ClusterNetworkPlan(
