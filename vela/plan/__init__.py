@@ -1,6 +1,7 @@
 """What follows from an environment: names, addresses, cables. Pure functions, no I/O."""
 
 from vela.plan.cluster import build
+from vela.plan.system import HostSystem
 from vela.plan.types import (
     Attachment,
     Cable,
@@ -21,6 +22,7 @@ __all__ = [
     "ClusterNetworkPlan",
     "End",
     "HostPlan",
+    "HostSystem",
     "ImagePlan",
     "InterfacePlan",
     "Plan",

@@ -18,6 +18,7 @@ from vela.plan.names import (
     spine_name,
     subnet_order,
 )
+from vela.plan.system import host_system
 from vela.plan.types import (
     Attachment,
     ClusterNetworkPlan,
@@ -60,6 +61,7 @@ def build(environment: Environment, hardware: Hardware) -> Plan:
             if environment.cloud.access.bastion
             else None
         ),
+        system=host_system(environment, hardware),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from vela.model.environment import Environment
 from vela.model.hardware import Hardware
+from vela.plan.system import HostSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ class Plan:
     cables: tuple[Cable, ...]
     cluster_network: ClusterNetworkPlan | None
     bastion_address: IPv4Address | None
+    system: HostSystem | None
 
     @property
     def name(self) -> str:
