@@ -39,9 +39,7 @@ def bundles(
             packages=packages,
             files=tuple(
                 sorted(
-                    host_files(
-                        plan, host, outputs.hosts[host.name] if outputs else None, templates
-                    ),
+                    host_files(plan, host, decided.get(host.name), templates),
                     key=lambda file: file.path,
                 )
             ),
