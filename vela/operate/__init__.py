@@ -1,0 +1,1 @@
+"""Runs the two engines, Pulumi and Ansible, and reconciles what they say."""
