@@ -1,0 +1,1 @@
+"""Stand-ins for what one machine lacks; never imported by product code."""
