@@ -1,0 +1,1 @@
+"""What builds and finds the tool chain: the engine, its language host, the SDK."""
