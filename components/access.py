@@ -191,8 +191,9 @@ class Bastion(Component):
             name=args.cloud_name,
             subnet=args.subnet_id,
             security_groups=[args.group_id],
+            # auto_delete is left to its default, true: the provider never reads it back
             primary_ip=ibm.IsVirtualNetworkInterfacePrimaryIpArgs(
-                address=args.address, name=args.cloud_name, auto_delete=True
+                address=args.address, name=args.cloud_name
             ),
             auto_delete=False,
             allow_ip_spoofing=False,

@@ -72,8 +72,9 @@ class Host(Component):
             f"{name}-{interface.name}",
             name=interface.cloud_name,
             subnet=args.subnet_ids[interface.subnet],
+            # auto_delete is left to its default, true: the provider never reads it back
             primary_ip=ibm.IsVirtualNetworkInterfacePrimaryIpArgs(
-                address=str(interface.address), name=interface.cloud_name, auto_delete=True
+                address=str(interface.address), name=interface.cloud_name
             ),
             security_groups=args.group_ids,
             auto_delete=False,

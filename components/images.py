@@ -41,7 +41,8 @@ class Images(Component):
             operating_system=image.operating_system,
             resource_group=common.resource_group,
             tags=common.tags,
-            # an import of some 10 GB takes longer than the provider's 10 minutes
-            timeouts=ibm.IsImageTimeoutsArgs(create="60m", delete="30m"),
+            # an import of some 10 GB takes longer than the provider's 10 minutes; all three
+            # are given, since the bridge fails on a part of them
+            timeouts=ibm.IsImageTimeoutsArgs(create="60m", update="60m", delete="60m"),
             opts=self.child(protect=common.protect),
         ).id

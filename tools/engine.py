@@ -71,6 +71,8 @@ class Engine:
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
             "PULUMI_PARALLEL_DIFF": "true",
+            # without it provider and bridge write a trace of megabytes at each run
+            "TF_LOG": "ERROR",
             "VELA_PYTHON": sys.executable,
         }
 

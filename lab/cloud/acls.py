@@ -1,6 +1,7 @@
 """Network ACLs with their rules, and public gateways."""
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from lab.cloud.api import (
@@ -101,7 +102,7 @@ def _rule(cloud: Cloud, acl: Resource, body: Mapping[str, Any]) -> Resource:
 def _chain(acl: Resource) -> None:
     """Each rule names the one before which it stands."""
     rules = acl["rules"]
-    for rule, following in zip(rules, [*rules[1:], None], strict=True):
+    for rule, following in zip_longest(rules, rules[1:]):
         rule.pop("before", None)
         if following:
             rule["before"] = {key: following[key] for key in ("id", "name", "href")}

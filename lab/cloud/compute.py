@@ -173,6 +173,73 @@ def get_bare_metal_profile(cloud: Cloud, request: Request) -> Answer:
     return Answer(200, bare_metal_profile(cloud, name))
 
 
+def instance_profile(cloud: Cloud, name: str) -> dict[str, Any]:
+    """A virtual server profile as the API shows it."""
+    family, cpus, memory, bandwidth, gpus, model, clusters = INSTANCE_PROFILES[name]
+    hopper = {
+        "name": "hopper-1",
+        "href": cloud.href("/cluster_network/profiles/hopper-1"),
+        "resource_type": "cluster_network_profile",
+    }
+    profile: dict[str, Any] = {
+        "name": name,
+        "family": family,
+        "href": cloud.href(f"/instance/profiles/{name}"),
+        "resource_type": "instance_profile",
+        "status": "current",
+        "availability_class": {"type": "fixed", "value": "standard"},
+        "bandwidth": _fixed(bandwidth),
+        "cluster_network_attachment_count": {"type": "enum", "values": list(clusters)},
+        "confidential_compute_modes": {
+            "type": "enum", "default": "disabled", "values": ["disabled"]
+        },
+        "disks": [],
+        "memory": _fixed(memory),
+        "network_attachment_count": {"type": "range", "min": 1, "max": 15},
+        "network_bandwidth_mode": {"type": "fixed", "value": "pooled"},
+        "network_interface_count": {"type": "range", "min": 1, "max": 15},
+        "os_architecture": {"type": "enum", "default": "amd64", "values": ["amd64"]},
+        "port_speed": _fixed(16000),
+        "reservation_terms": {"type": "enum", "values": ["one_year", "three_year"]},
+        "secure_boot_modes": {"type": "enum", "default": False, "values": [False]},
+        "supported_cluster_network_profiles": [hopper] if clusters else [],
+        "threads_per_core": {"type": "enum", "default": 2, "values": [2]},
+        "total_volume_bandwidth": _fixed(1000),
+        "vcpu_architecture": {"type": "fixed", "value": "amd64", "default": "amd64"},
+        "vcpu_burst_limit": _fixed(100),
+        "vcpu_count": _fixed(cpus),
+        "vcpu_manufacturer": {"type": "fixed", "value": "intel", "default": "intel"},
+        "vcpu_percentage": {"type": "enum", "default": 100, "values": [100]},
+        "volume_bandwidth_qos_modes": {
+            "type": "enum", "default": "weighted", "values": ["weighted"]
+        },
+        "zones": [zone_reference(cloud, zone) for zone in ZONES],
+    }  # fmt: skip
+    if gpus:
+        profile |= {
+            "gpu_count": _fixed(gpus),
+            "gpu_manufacturer": {"type": "enum", "values": ["nvidia"]},
+            "gpu_memory": _fixed(80),
+            "gpu_model": {"type": "enum", "values": [model]},
+        }
+    return profile
+
+
+@route("GET", "/v1/instance/profiles")
+def list_instance_profiles(cloud: Cloud, _: Request) -> Answer:
+    """List virtual server profiles."""
+    return Answer(200, {"profiles": [instance_profile(cloud, name) for name in INSTANCE_PROFILES]})
+
+
+@route("GET", "/v1/instance/profiles/{name}")
+def get_instance_profile(cloud: Cloud, request: Request) -> Answer:
+    """Read a virtual server profile."""
+    name = request.params["name"]
+    if name not in INSTANCE_PROFILES:
+        refuse(404, "not_found", f"profile {name} is not simulated")
+    return Answer(200, instance_profile(cloud, name))
+
+
 # --- operating systems and images
 
 
@@ -228,6 +295,7 @@ def _image(cloud: Cloud, body: dict[str, Any], system: str) -> Resource:
         "visibility": "private",
         "zones": [zone_reference(cloud, zone) for zone in ZONES],
         "remote": {},
+        "catalog_offering": {"managed": False},
         "allowed_use": {
             "api_version": "2025-12-09", "bare_metal_server": "true", "instance": "true"
         },

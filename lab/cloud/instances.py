@@ -1,6 +1,7 @@
 """Virtual servers."""
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from lab.cloud.api import (
@@ -59,7 +60,6 @@ def create(cloud: Cloud, request: Request) -> Answer:
         "availability": {"class": "standard"},
         "availability_policy": {"host_failure": "restart", "preemption": "stop"},
         "bandwidth": bandwidth,
-        "boot_volume_attachment": _boot_volume(cloud, identity, name),
         "confidential_compute_mode": "disabled",
         "disks": [],
         "enable_secure_boot": False,
@@ -94,6 +94,7 @@ def create(cloud: Cloud, request: Request) -> Answer:
         "volume_bandwidth_qos_mode": "weighted",
         "zone": zone_reference(cloud, zone),
     }
+    server["boot_volume_attachment"] = _boot_volume(cloud, server)
     server["volume_attachments"] = [server["boot_volume_attachment"]]
     if gpus:
         server["gpu"] = {"count": gpus, "manufacturer": "nvidia", "memory": 80, "model": gpu}
@@ -118,29 +119,47 @@ def create(cloud: Cloud, request: Request) -> Answer:
     return Answer(201, shown(server))
 
 
-def _boot_volume(cloud: Cloud, server: str, name: str) -> dict[str, Any]:
+def _boot_volume(cloud: Cloud, server: Resource) -> dict[str, Any]:
     attachment, volume = cloud.store.new_id("0757"), cloud.store.new_id("r014")
+    name = f"{server['name']}-boot"
     made: Resource = {
+        "_parent": server["id"],
         "id": volume,
-        "name": f"{name}-boot",
+        "name": name,
         "crn": cloud.crn("volume", volume),
         "href": cloud.href(f"/volumes/{volume}"),
         "resource_type": "volume",
+        "created_at": now(),
+        "active": True,
+        "adjustable_capacity_states": ["attached"],
+        "adjustable_iops_states": ["attached"],
+        "attachment_state": "attached",
+        "bandwidth": 393,
+        "busy": False,
+        "capacity": 100,
+        "encryption": "provider_managed",
+        "health_reasons": [],
+        "health_state": "ok",
+        "iops": 3000,
         "profile": {
             "name": "general-purpose",
             "href": cloud.href("/volume/profiles/general-purpose"),
         },
-        "capacity": 100,
-        "iops": 3000,
-        "bandwidth": 393,
-        "encryption": "provider_managed",
+        "resource_group": server["resource_group"],
+        "software_attachments": [],
+        "source_image": server["image"],
+        "status": "available",
+        "status_reasons": [],
+        "storage_generation": 1,
         "user_tags": [],
+        "volume_attachments": [],
+        "zone": server["zone"],
     }
-    cloud.store.add("volumes", {**made, "_parent": server})
+    cloud.store.add("volumes", made)
     return {
         "id": attachment,
-        "name": f"{name}-boot",
-        "href": cloud.href(f"/instances/{server}/volume_attachments/{attachment}"),
+        "name": name,
+        "href": cloud.href(f"/instances/{server['id']}/volume_attachments/{attachment}"),
         "device": {"id": f"{attachment}-x"},
         "volume": reference(made),
     }
@@ -176,7 +195,7 @@ def _join_cluster(
         interface["target"] = reference(attachment)
         server["cluster_network"] = reference(network)
         attachments.append(attachment)
-    for attachment, following in zip(attachments, [*attachments[1:], None], strict=True):
+    for attachment, following in zip_longest(attachments, attachments[1:]):
         if following:
             attachment["before"] = reference(following)
         cloud.store.add("instance_cluster_attachments", attachment)
@@ -315,21 +334,3 @@ def _volume_attachment(server: Resource) -> dict[str, Any]:
 def get_volume(cloud: Cloud, request: Request) -> Answer:
     """Read a volume."""
     return read(cloud, "volumes", request.params["id"])
-
-
-@route("GET", "/v1/instance/profiles/{name}")
-def get_profile(cloud: Cloud, request: Request) -> Answer:
-    """Read the name and size of a profile."""
-    name = request.params["name"]
-    if name not in INSTANCE_PROFILES:
-        refuse(404, "not_found", f"profile {name} is not simulated")
-    family, cpus, memory, bandwidth, *_ = INSTANCE_PROFILES[name]
-    body = {
-        "name": name,
-        "family": family,
-        "href": cloud.href(f"/instance/profiles/{name}"),
-        "bandwidth": {"type": "fixed", "value": bandwidth},
-        "memory": {"type": "fixed", "value": memory},
-        "vcpu_count": {"type": "fixed", "value": cpus},
-    }
-    return Answer(200, body)

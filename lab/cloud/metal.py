@@ -80,6 +80,7 @@ def create(cloud: Cloud, request: Request) -> Answer:
             "href": cloud.href(f"/bare_metal_server/profiles/{profile}"),
             "resource_type": "bare_metal_server_profile",
         },
+        "reservation_affinity": {"policy": "disabled", "pool": []},
         "resource_group": group_reference(cloud, body),
         "status_reasons": [],
         "trusted_platform_module": {
@@ -91,10 +92,8 @@ def create(cloud: Cloud, request: Request) -> Answer:
     }
     if body.get("metadata_service"):
         server["metadata_service"] |= body["metadata_service"]
-    bodies = [
-        required(body, "primary_network_attachment"),
-        *(body.get("network_attachments") or []),
-    ]
+    others = body.get("network_attachments") or []
+    bodies = [required(body, "primary_network_attachment"), *others]
     attach(cloud, KIND, server, bodies, "bare_metal_server_network_attachment")
     subnet = need(cloud, "subnets", server["primary_network_attachment"]["subnet"]["id"])
     server["vpc"] = subnet["vpc"]

@@ -5,7 +5,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -91,6 +92,9 @@ class Handler(BaseHTTPRequestHandler):
             answer = self._admin(parts.path, body) or self._faulty(parts.path, body)
         except ApiError as error:
             answer = Answer(error.status, error.body())
+        except Exception:  # noqa: BLE001 - a defect of ours must not look like a lost connection
+            traceback.print_exc()
+            answer = Answer(500, ApiError(500, "simulator_defect", "see server.log").body())
         if answer is None:
             self.close_connection = True
             self.server.note(self.command, self.path, 0, begun)
@@ -138,35 +142,13 @@ class Handler(BaseHTTPRequestHandler):
         """The simulator's own paths, below ``/_lab/``."""
         if not path.startswith("/_lab/"):
             return None
-        server, cloud = self.server, self.server.cloud
-        match self.command, path:
-            case "GET", "/_lab/state":
-                waiting = [asdict(fault) for fault in server.faults.waiting]
-                counts = cloud.store.counts()
-                return Answer(200, {"url": server.url, "counts": counts, "faults": waiting})
-            case "POST", "/_lab/faults":
-                try:
-                    return Answer(201, asdict(server.faults.add(body or {})))
-                except (TypeError, ValueError) as error:
-                    raise ApiError(400, "invalid_value", str(error)) from None
-            case "DELETE", "/_lab/faults":
-                server.faults.clear()
-                return Answer(204)
-            case "POST", "/_lab/fail":
-                cloud.failing.append(str((body or {}).get("kind")))
-                return Answer(204)
-            case "PUT", "/_lab/quotas":
-                cloud.quotas |= {str(k): int(v) for k, v in (body or {}).items()}
-                return Answer(200, cloud.quotas)
-            case "PUT", "/_lab/polls":
-                cloud.polls = int((body or {}).get("polls", 1))
-                return Answer(200, {"polls": cloud.polls})
-            case "POST", "/_lab/reset":
-                cloud.store.clear()
-                platform.seed(cloud)
-                compute.seed(cloud)
-                return Answer(204)
-        raise ApiError(404, "not_found", f"{path} is not a path of the simulator")
+        act = ADMIN.get((self.command, path))
+        if act is None:
+            raise ApiError(404, "not_found", f"{path} is not a path of the simulator")
+        try:
+            return act(self.server, body or {})
+        except (TypeError, ValueError, KeyError) as error:
+            raise ApiError(400, "invalid_value", str(error)) from None
 
     def _send(self, answer: Answer) -> None:
         raw = answer.body if isinstance(answer.body, bytes) else b""
@@ -196,3 +178,53 @@ def _broken(fault: Fault) -> Answer | None:
     if fault.kind == "garbage":
         return Answer(200, b"<html>not what you asked for</html>")
     return None
+
+
+def _state(server: Simulator, _: Mapping[str, Any]) -> Answer:
+    waiting = [asdict(fault) for fault in server.faults.waiting]
+    return Answer(
+        200, {"url": server.url, "counts": server.cloud.store.counts(), "faults": waiting}
+    )
+
+
+def _add_fault(server: Simulator, body: Mapping[str, Any]) -> Answer:
+    return Answer(201, asdict(server.faults.add(body)))
+
+
+def _clear_faults(server: Simulator, _: Mapping[str, Any]) -> Answer:
+    server.faults.clear()
+    server.cloud.failing.clear()
+    return Answer(204)
+
+
+def _fail(server: Simulator, body: Mapping[str, Any]) -> Answer:
+    server.cloud.failing.append(str(body["kind"]))
+    return Answer(204)
+
+
+def _quotas(server: Simulator, body: Mapping[str, Any]) -> Answer:
+    server.cloud.quotas |= {str(key): int(value) for key, value in body.items()}
+    return Answer(200, server.cloud.quotas)
+
+
+def _polls(server: Simulator, body: Mapping[str, Any]) -> Answer:
+    server.cloud.polls = int(body["polls"])
+    return Answer(200, {"polls": server.cloud.polls})
+
+
+def _reset(server: Simulator, _: Mapping[str, Any]) -> Answer:
+    server.cloud.store.clear()
+    platform.seed(server.cloud)
+    compute.seed(server.cloud)
+    return Answer(204)
+
+
+ADMIN: Mapping[tuple[str, str], Callable[[Simulator, Mapping[str, Any]], Answer]] = {
+    ("GET", "/_lab/state"): _state,
+    ("POST", "/_lab/faults"): _add_fault,
+    ("DELETE", "/_lab/faults"): _clear_faults,
+    ("POST", "/_lab/fail"): _fail,
+    ("PUT", "/_lab/quotas"): _quotas,
+    ("PUT", "/_lab/polls"): _polls,
+    ("POST", "/_lab/reset"): _reset,
+}

@@ -41,7 +41,7 @@ def attach(
     if len(bodies) > MAX_ATTACHMENTS:
         message = f"{len(bodies)} PCI attachments are more than {MAX_ATTACHMENTS}"
         refuse(400, "over_quota", message, "network_attachments")
-    interfaces = []
+    interfaces: list[Resource] = []
     for body in bodies:
         wanted = required(body, "virtual_network_interface")
         if wanted.get("id") or wanted.get("crn") or wanted.get("href"):

@@ -36,10 +36,11 @@ RUNNER = Path(__file__).resolve().parent / "runner.py"
 class Host(language_pb2_grpc.LanguageRuntimeServicer):
     """One language host, for one run of the engine."""
 
-    def __init__(self, engine: str) -> None:
-        """Take the engine's address."""
+    def __init__(self, engine: str, ended: threading.Event) -> None:
+        """Take the engine's address, and what to set when the host shall end."""
         self._engine = engine
         self._program: subprocess.Popen[bytes] | None = None
+        self._ended = ended
 
     def Handshake(  # noqa: N802 - the service's name
         self, request: language.LanguageHandshakeRequest, context: grpc.ServicerContext
@@ -154,9 +155,10 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     def Cancel(  # noqa: N802
         self, request: empty_pb2.Empty, context: grpc.ServicerContext
     ) -> empty_pb2.Empty:
-        """End the program."""
+        """End the program, and then this host: the engine waits for that."""
         del request, context
         self._stop()
+        self._ended.set()
         return empty_pb2.Empty()
 
     def _stop(self) -> None:
@@ -180,25 +182,21 @@ def main() -> int:
     # Ctrl-C reaches the whole group: the engine decides what ends, and asks us to
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     engine = next((a for a in sys.argv[1:] if ":" in a and not a.startswith("-")), "")
+    ended = threading.Event()
     server = grpc.server(
         futures.ThreadPoolExecutor(max_workers=8),
         options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)],
     )
-    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(Host(engine), server)
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(Host(engine, ended), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)  # noqa: T201 - the engine reads it
-    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
-    server.wait_for_termination()
+    parent = os.getppid()
+    # the engine may also end without asking us to
+    while not ended.wait(1) and os.getppid() == parent:
+        pass
+    server.stop(0.2).wait()
     return 0
-
-
-def _watch_parent(parent: int) -> None:
-    """End when the engine has ended without asking us to."""
-    pause = threading.Event()
-    while os.getppid() == parent:
-        pause.wait(1)
-    os._exit(0)
 
 
 if __name__ == "__main__":

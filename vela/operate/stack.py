@@ -255,7 +255,7 @@ class _Collector:
             op=str(getattr(metadata.op, "value", metadata.op)),
             urn=metadata.urn,
             type=metadata.type,
-            diffs=tuple(metadata.diffs or metadata.detailed_diff or ()),
+            diffs=tuple(metadata.detailed_diff or metadata.diffs or ()),
             new=_state(metadata.new),
             old=_state(metadata.old),
         )
