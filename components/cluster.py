@@ -13,12 +13,21 @@ from components.outputs import cluster_output
 from vela.plan import ClusterNetworkPlan, Plan
 from vela.plan.names import MANAGEMENT, rack_name
 
+BRIDGE_VERSION = "1.1.0"
+"""Version of Pulumi's bridge that the SDK was generated with."""
+
 
 def declare(plan: Plan) -> None:
     """Declare every cloud resource of a plan, and export ``cluster``."""
     environment = plan.environment
     cloud = environment.cloud
-    provider = ibm.Provider("ibm", region=cloud.region)
+    provider = ibm.Provider(
+        "ibm",
+        region=cloud.region,
+        # the engine writes the bridge's version into the state at the second run; given here,
+        # the first and the second run agree
+        opts=pulumi.ResourceOptions(version=BRIDGE_VERSION),
+    )
     opts = pulumi.ResourceOptions(providers=[provider])
     group = ibm.get_resource_group_output(
         name=cloud.resource_group, opts=pulumi.InvokeOutputOptions(provider=provider)

@@ -234,11 +234,10 @@ def env(start: Path, name: str) -> int:
     """Print the variables with which `pulumi` works on an environment: eval "$(vela env NAME)"."""
     import shlex  # noqa: PLC0415
 
-    from tools.engine import ensure  # noqa: PLC0415
-    from vela.operate.session import variables_of  # noqa: PLC0415
+    from vela.operate.session import find_engine, variables_of  # noqa: PLC0415
 
     cluster = _open(start, name)
-    engine = ensure(lambda text: click.echo(text, err=True))
+    engine = find_engine(lambda text: click.echo(text, err=True))
     for key, value in sorted(variables_of(cluster, engine).items()):
         click.echo(f"export {key}={shlex.quote(value)}")
     click.echo(f"# then: pulumi stack select --create {name}; pulumi preview")

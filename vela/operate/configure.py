@@ -90,7 +90,6 @@ def configure(
         timeout=seconds,
         limit=names if limit else None,
         on_event=on_event,
-        cancel=None,
     )
     layers = {b.node: Layer.HOST if b.kind == "host" else Layer.SWITCH for b in made}
     return Configured(

@@ -98,10 +98,11 @@ def engines(cluster: Cluster, say: Say) -> Engines:
     Raises:
         Failure: One of them is not to be had.
     """
-    from tools.engine import ensure  # noqa: PLC0415 - only the cloud part needs an engine
+    from tools.processes import adopt_orphans  # noqa: PLC0415 - the cloud part's alone
     from vela.operate.stack import Stack  # noqa: PLC0415
 
-    engine = ensure(say)
+    adopt_orphans()
+    engine = find_engine(say)
     variables = variables_of(cluster, engine)
     log = Path(variables["VELA_PROVIDER_LOG"])
     private(log.parent)
@@ -116,6 +117,21 @@ def engines(cluster: Cluster, say: Say) -> Engines:
         ),
         variables,
     )
+
+
+def find_engine(say: Say) -> "Engine":
+    """The engine, found or built.
+
+    Raises:
+        Failure: A part is missing and cannot be built.
+    """
+    from tools.engine import EngineError, ensure  # noqa: PLC0415
+
+    try:
+        return ensure(say)
+    except EngineError as error:
+        message, _, rest = str(error).partition("\n")
+        raise Failure(message, "", rest) from None
 
 
 def variables_of(cluster: Cluster, engine: "Engine") -> dict[str, str]:
@@ -134,15 +150,21 @@ def variables_of(cluster: Cluster, engine: "Engine") -> dict[str, str]:
         **lab.cloud_environment(project, cluster.plan.environment),
     }
     if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & set(os.environ):
-        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(_passphrase(project))
+        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(_passphrase(project, cluster.name))
     return variables
 
 
-def _passphrase(project: Project) -> Path:
+def _passphrase(project: Project, name: str) -> Path:
     """Passphrase of the state's secrets, made once for a clone. Our state holds none."""
     path = project.state / "passphrase"
     if not path.exists():
         write(path, secrets.token_urlsafe(32) + "\n")
+        # the salt of a passphrase that is gone, left by a .vela that was deleted
+        settings = project.root / f"Pulumi.{name}.yaml"
+        if settings.is_file():
+            lines = settings.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if not line.startswith("encryptionsalt:")]
+            write(settings, "".join(kept)) if kept else settings.unlink()
     return path
 
 

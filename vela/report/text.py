@@ -115,7 +115,7 @@ def _rows(cluster: Cluster, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
         yield "", f"{count(len(outcome.adopted), 'resource')} taken into the state", names
     nodes = outcome.nodes
     if nodes:
-        states = Counter(node.state for node in nodes.nodes.values())
+        states = Counter(str(node.state) for node in nodes.nodes.values())
         said = ", ".join(
             f"{states[key]} {word}"
             for key, word in (
