@@ -13,9 +13,6 @@ from components.outputs import cluster_output
 from vela.plan import ClusterNetworkPlan, Plan
 from vela.plan.names import MANAGEMENT, rack_name
 
-BRIDGE_VERSION = "1.1.0"
-"""Version of Pulumi's bridge that the SDK was generated with."""
-
 
 def declare(plan: Plan) -> None:
     """Declare every cloud resource of a plan, and export ``cluster``."""
@@ -24,9 +21,9 @@ def declare(plan: Plan) -> None:
     provider = ibm.Provider(
         "ibm",
         region=cloud.region,
-        # the engine writes the bridge's version into the state at the second run; given here,
-        # the first and the second run agree
-        opts=pulumi.ResourceOptions(version=BRIDGE_VERSION),
+        # the engine writes the provider's version at the first run and the bridge's at the
+        # second: without this, a preview after the first up would not be empty
+        opts=pulumi.ResourceOptions(ignore_changes=["version"]),
     )
     opts = pulumi.ResourceOptions(providers=[provider])
     group = ibm.get_resource_group_output(

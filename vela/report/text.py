@@ -85,28 +85,37 @@ def _up(console: Console, cluster: Cluster, outcome: Outcome) -> None:
         head = f"[bold green]{name} is up[/]"
     console.print(f"{head}  [dim]{contents(cluster)}[/]")
     console.print()
-    table = Table.grid(padding=(0, 2))
-    for row in _rows(cluster, outcome):
-        table.add_row(*row)
-    console.print(Padding(table, (0, 0, 0, 2)))
+    console.print(_grid(_rows(cluster, outcome)))
     _notes(console, outcome)
     if outcome.findings:
         console.print()
         console.print(findings(outcome.findings))
     console.print()
     console.print("[bold]next[/]")
-    following = Table.grid(padding=(0, 3))
-    if outcome.failures:
-        following.add_row(f"vela up {name}", "again: only what is missing is done")
-    following.add_row(f"vela show {name}", "addresses, cables, counts")
-    following.add_row(f"vela drift {name}", "what differs from the plan, in cloud, hosts, switches")
-    following.add_row(f"vela destroy {name}", "remove all of it")
-    console.print(Padding(following, (0, 0, 0, 2)))
+    again = [(f"vela up {name}", "again: only what is missing is done")]
+    following = [
+        *(again if outcome.failures else []),
+        (f"vela show {name}", "addresses, cables, counts"),
+        (f"vela drift {name}", "what differs from the plan, in cloud, hosts and switches"),
+        (f"vela destroy {name}", "remove all of it"),
+    ]
+    console.print(_grid(following))
+
+
+def _grid(rows: Iterable[tuple[str, ...]]) -> RenderableType:
+    """Rows in columns, indented; never wrapped, since lines are read and copied."""
+    listed = list(rows)
+    table = Table.grid(padding=(0, 2))
+    for _ in range(max(len(row) for row in listed)):
+        table.add_column(no_wrap=True, overflow="ignore")
+    for row in listed:
+        table.add_row(*row)
+    return Padding(table, (0, 0, 0, 2))
 
 
 def _rows(cluster: Cluster, outcome: Outcome) -> Iterator[tuple[str, str, str]]:
     cloud = cluster.plan.environment.cloud
-    where = f"{cloud.zone}, simulated on this machine" if cluster.simulated else cloud.zone
+    where = f"{cloud.zone}, simulated" if cluster.simulated else cloud.zone
     if outcome.cloud:
         made = _done(outcome.cloud)
         yield "cloud", f"{made} in {seconds(outcome.cloud.seconds)}", f"[dim]{where}[/]"
