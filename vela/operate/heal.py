@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from vela.operate.cloud import PLACES, Cloud, known
+from vela.operate.cloud import PLACES, Cloud
 from vela.operate.errors import Busy
 from vela.operate.stack import PROJECT, Run, Stack, Step
 
 SECONDS_FOR_AN_ENGINE_TO_END = 150
-_STATE_KEYS = ("urn", "type", "custom", "parent", "protect", "inputs", "provider")
+_STATE_KEYS = ("urn", "type", "custom", "parent", "protect", "provider")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def adopt(stack: Stack, cloud: Cloud, preview: Run) -> tuple[Adopted, ...]:
     }
     adopted = []
     for step in preview.changes:
-        if step.op != "create" or step.type not in PLACES:
+        if step.op != "create" or step.type not in PLACES or step.urn in states:
             continue
         found = cloud.find(step.type, step.new.get("inputs") or {})
         entry = _entry(step, found, states, providers) if found else None
@@ -145,19 +145,5 @@ def _entry(
     provider = str(entry.get("provider", "")).rsplit("::", 1)[0]
     if entry.get("parent") not in states or provider not in providers:
         return None
-    entry["provider"] = providers[provider]
-    entry["inputs"] = _decided(entry.get("inputs", {}))
-    return {**entry, "custom": True, "id": found, "outputs": {**entry["inputs"], "id": found}}
-
-
-def _decided(value: Any) -> Any:
-    """Drop what a preview does not know yet."""
-    if isinstance(value, Mapping):
-        return {
-            key: _decided(part)
-            for key, part in value.items()
-            if not (isinstance(part, str) and not known(part))
-        }
-    if isinstance(value, list):
-        return [_decided(part) for part in value if not isinstance(part, str) or known(part)]
-    return value
+    # with nothing known of it, the next refresh imports the resource as it is in the cloud
+    return {**entry, "provider": providers[provider], "id": found, "inputs": {}, "outputs": {}}

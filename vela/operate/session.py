@@ -101,9 +101,10 @@ def engines(cluster: Cluster, say: Say) -> Engines:
     from tools.processes import adopt_orphans  # noqa: PLC0415 - the cloud part's alone
     from vela.operate.stack import Stack  # noqa: PLC0415
 
-    adopt_orphans()
     engine = find_engine(say)
     variables = variables_of(cluster, engine)
+    # after the simulated cloud was started, which is to outlive us
+    adopt_orphans()
     log = Path(variables["VELA_PROVIDER_LOG"])
     private(log.parent)
     log.write_text("", encoding="utf-8")

@@ -5,6 +5,7 @@ the project folder does the same.
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -243,11 +244,13 @@ class _Collector:
         elif event.res_op_failed_event:
             self._step(event.res_op_failed_event.metadata, "failed")
         elif event.diagnostic_event and not event.diagnostic_event.ephemeral:
-            text = _plain(event.diagnostic_event.message).strip()
+            text = _summary(_plain(event.diagnostic_event.message).strip())
             if text and event.diagnostic_event.severity == "error":
                 name = (event.diagnostic_event.urn or "").rsplit("::", 1)[-1]
-                self.errors.append(f"{name}: {text}" if name else text)
-            elif text:
+                # the stack's own word, that an update failed, says nothing more
+                if text != "update failed":
+                    self.errors.append(f"{name}: {text}" if name else text)
+            elif text and event.diagnostic_event.severity == "warning":
                 self.messages.append(text)
 
     def _step(self, metadata: Any, phase: str) -> None:
@@ -275,6 +278,15 @@ def _plain(text: str) -> str:
                  "<{%fg 8%}>", "<{%fg 11%}>", "<{%fg 13%}>", "<{%bold%}>"):  # fmt: skip
         text = text.replace(mark, "")
     return text
+
+
+def _summary(text: str) -> str:
+    """What went wrong, from the block of YAML that IBM's provider writes about an error."""
+    match = re.search(r"^summary: *(.+?)^(?:severity|resource):", text, re.DOTALL | re.MULTILINE)
+    if match is None:
+        return text
+    words = " ".join(match.group(1).replace("|-", "").split())
+    return words.strip("'\"").replace("''", "'")
 
 
 def _last_words(text: str) -> str:
