@@ -1,6 +1,7 @@
 """The main job on the real engine: up, second up, drift of every kind, repair, destroy."""
 
 import subprocess
+import time
 
 import pytest
 import requests
@@ -150,12 +151,15 @@ def test_a_deleted_server_is_found_and_made_again(project: Folder) -> None:
 def test_a_second_run_says_who_holds_the_lock(project: Folder) -> None:
     first = project.begin("drift", "local")
     try:
+        lock = project.root / ".vela/run/local/lock"
         for _ in range(100):
-            done = project.run("drift", "local")
-            if done.returncode == 1:
+            if f'"pid": {first.pid}' in lock.read_text():
                 break
+            time.sleep(0.1)
+        done = project.run("drift", "local")
     finally:
         first.wait(120)
+    assert done.returncode == 1
     assert f"environment local is held by `vela drift local`, process {first.pid}" in done.stderr
 
 
