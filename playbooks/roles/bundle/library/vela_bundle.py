@@ -7,20 +7,21 @@ DOCUMENTATION = r"""
 module: vela_bundle
 short_description: Puts the files of a bundle on a node
 description:
-  - Compares every file of a bundle with the node and writes those that differ, each whole or
-    not at all.
-  - Files that an earlier bundle wrote and this one does not name are removed.
-  - Everything is checked before anything is written.
+  - Compares every file of a bundle with the node and replaces those that differ, each whole or
+    not at all. All new files are made before the first takes its place.
+  - Files that an earlier bundle brought and this one does not name are removed.
+  - Restarts nothing itself. It says what is due, until it is told that it was done.
 options:
   bundle:
     description:
-      - The bundle. C(files) is a list of dictionaries with C(path), C(mode), C(owner),
-        C(group), C(content), C(sha256), C(change) and C(restart).
-      - With C(root), the files go under that directory, and owners are left alone.
+      - The bundle. With O(bundle.root), the files go under that directory, and owners, packages
+        and what is due afterwards are left alone.
     type: dict
-    required: true
-author:
-  - vela
+  settled:
+    description: Note that packages, units and the boot loader have followed the files.
+    type: bool
+    default: false
+author: vela
 attributes:
   check_mode:
     support: full
@@ -36,12 +37,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: What differs, or differed, one entry each.
+  description:
+    - What differs, or differed. RV(changes[].item) is V(content), V(mode), V(owner), V(missing),
+      V(obsolete), V(restart) (a file that nothing has read since it changed) or V(package).
   type: list
   elements: dict
   returned: always
 restart:
   description: Units to restart, in order.
+  type: list
+  elements: str
+  returned: always
+reboot:
+  description: Files that count from the next start of the node on, and changed since the last.
   type: list
   elements: str
   returned: always
@@ -51,309 +59,275 @@ real:
   returned: always
 """
 
-import errno
 import hashlib
-import json
 import os
 import re
-import stat
-import tempfile
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.vela_diff import differences, diffs
+from ansible.module_utils.vela_manifest import MANIFEST, Manifest, boot_id
+from ansible.module_utils.vela_tree import Batch, Tree, TreeError
 
-MANIFEST = "/var/lib/vela/bundle.json"
 BOOT_LOADER = "/etc/default/grub.d/"
 UNITS = "/etc/systemd/system/"
-TEMPORARY = ".vela-bundle."
-LONGEST_DIFF = 20000
+REBOOT = "host-reboot"
+LONGEST_READ = 1 << 20
+
+FILE = {
+    "path": {"type": "str", "required": True},
+    "mode": {"type": "str", "required": True},
+    "owner": {"type": "str", "required": True},
+    "group": {"type": "str", "required": True},
+    "content": {"type": "str", "required": True},
+    "sha256": {"type": "str", "required": True},
+    "change": {"type": "str", "required": True},
+    "restart": {"type": "list", "elements": "str", "required": True},
+}
+BUNDLE = {
+    "schema": {"type": "int", "required": True, "choices": [1]},
+    "node": {"type": "str", "required": True},
+    "kind": {"type": "str", "required": True},
+    "root": {"type": "str"},
+    "packages": {"type": "list", "elements": "str", "required": True},
+    "files": {"type": "list", "elements": "dict", "required": True, "options": FILE},
+}
+
+Entry = dict[str, Any]
 
 
-class BundleError(Exception):
-    """The bundle cannot be put there; nothing more is written."""
+class _Module(AnsibleModule):  # type: ignore[misc]
+    """A module that does not write its arguments to the node's log: they are whole files."""
+
+    def _log_invocation(self) -> None:
+        pass
 
 
-def checked(bundle):
-    """Refuse a bundle that could leave half a change behind."""
-    paths = set()
-    for entry in bundle["files"]:
-        path = entry["path"]
-        if not path.startswith("/") or os.path.normpath(path) != path:
-            raise BundleError(f"{path!r} is not a normalised absolute path")
-        if path in paths:
-            raise BundleError(f"{path} is named twice")
-        if hashlib.sha256(entry["content"].encode()).hexdigest() != entry["sha256"]:
-            raise BundleError(f"the content of {path} does not have its checksum")
-        if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
-            raise BundleError(f"{path} has mode {entry['mode']!r}")
-        paths.add(path)
-    for path in paths:
+def refuse(entries: list[Entry]) -> None:
+    """Find what is wrong with a bundle before anything is written."""
+    reasons: dict[str, str] = {}
+    paths: set[str] = set()
+    for entry in entries:
+        reason = "is named twice" if entry["path"] in paths else fault(entry)
+        if reason:
+            reasons[entry["path"]] = reason
+        paths.add(entry["path"])
+    for path in paths - set(reasons):
         parent = os.path.dirname(path)
         while parent != "/":
             if parent in paths:
-                raise BundleError(f"{parent} is named as a file and as a folder of {path}")
+                reasons[parent] = f"is named as a file, and as a folder of {path}"
             parent = os.path.dirname(parent)
-    return bundle["files"]
+    if reasons:
+        raise TreeError(reasons)
 
 
-class Tree:
-    """The node's files, below a root."""
+def fault(entry: Entry) -> str | None:
+    """What is wrong with one entry by itself."""
+    path = entry["path"]
+    if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
+        return "is not a normalised absolute path"
+    if path == MANIFEST:
+        return "is the module's own file"
+    if hashlib.sha256(entry["content"].encode()).hexdigest() != entry["sha256"]:
+        return "does not have the checksum that the bundle says"
+    if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
+        return f"has the mode {entry['mode']!r}, which is not four octal digits"
+    return None
 
-    def __init__(self, root, check):
-        self.root = root or "/"
-        self.real = not root
-        self.check = check
 
-    def at(self, path):
-        """Real path of a file; its folders are resolved, and must stay below the root."""
-        joined = os.path.join(self.root, path.lstrip("/"))
-        folder = os.path.realpath(os.path.dirname(joined))
-        if not self.real and not (folder + "/").startswith(os.path.realpath(self.root) + "/"):
-            raise BundleError(f"{path} leads out of {self.root}")
-        return os.path.join(folder, os.path.basename(joined))
+class Run:
+    """One comparison of a bundle with a node, and what follows from it.
 
-    def read(self, path):
-        """Content, mode and owner of a file; None where there is no regular file."""
-        target = self.at(path)
+    Attributes:
+        changes: What differs.
+        diffs: Before and after.
+        touched: What is to be done, by path: the bundle's or the manifest's entry.
+        packages: Missing ones.
+    """
+
+    def __init__(self, tree: Tree, entries: list[Entry]) -> None:
+        """Compare nothing yet."""
+        self.changes: list[Entry] = []
+        self.diffs: list[Entry] = []
+        self.touched: dict[str, Entry] = {}
+        self.packages: list[str] = []
+        self._tree = tree
+        self._entries = {entry["path"]: entry for entry in entries}
+        self._manifest = Manifest.load(tree)
+        self._write: list[Entry] = []
+        self._obsolete: list[str] = []
+
+    def compare(self) -> None:
+        """Look at every file.
+
+        Raises:
+            TreeError: Some cannot be looked at; each is named with its reason.
+        """
+        reasons: dict[str, str] = {}
+        there = 0
+        for path, entry in self._entries.items():
+            try:
+                found = self._tree.read(path, max(LONGEST_READ, 2 * len(entry["content"])))
+            except TreeError as error:
+                reasons.update(error.reasons)
+                continue
+            there += found is not None
+            unlike = differences(entry, found, owned=self._tree.real)
+            for item, expected, actual in unlike:
+                self._differs(path, item, expected, actual, entry)
+            if unlike:
+                self._write.append(entry)
+                self.diffs += diffs(entry, found, {item for item, _, _ in unlike})
         try:
-            found = os.lstat(target)
-        except FileNotFoundError:
-            return None
-        except NotADirectoryError:
-            raise BundleError(f"a folder of {path} is a file") from None
-        if stat.S_ISDIR(found.st_mode):
-            raise BundleError(f"{path} is a directory")
-        if not stat.S_ISREG(found.st_mode):
-            kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
-            return {"content": None, "kind": kind, "mode": None, "owner": None}
-        with open(target, "rb") as file:
-            content = file.read()
+            self._compare_manifest(there > 0)
+        except TreeError as error:
+            reasons.update(error.reasons)
+        if reasons:
+            raise TreeError(reasons)
+
+    def _differs(
+        self, path: str, item: str, expected: str | None, found: str | None, entry: Entry
+    ) -> None:
+        self.touched[path] = entry
+        said = {"path": path, "item": item, "expected": expected, "found": found}
+        self.changes.append({**said, "change": entry["change"], "restart": entry["restart"]})
+
+    def _compare_manifest(self, used: bool) -> None:
+        own: Entry = {"change": "live", "restart": []}
+        if self._manifest.state == "damaged":
+            self._differs(MANIFEST, "content", "the list of managed files", "something else", own)
+        elif self._manifest.state == "missing" and used:
+            # what an earlier bundle brought can no longer be told from foreign files
+            self._differs(MANIFEST, "missing", "present", None, own)
+        for path, known in sorted(self._manifest.files.items()):
+            if path not in self._entries and known["sha256"] and self._tree.holds(path):
+                self._obsolete.append(path)
+                edited = self._manifest.edited(self._tree, path)
+                said = "present, edited since" if edited else "present"
+                self._differs(path, "obsolete", None, said, known)
+                header = {"before_header": path, "after_header": f"{path} (removed)"}
+                self.diffs.append({"before": f"{said}\n", "after": "", **header})
+            elif self._tree.real and known.get("due") and path not in self.touched:
+                entry = self._entries.get(path, known)
+                self._differs(path, "restart", "read since it changed", "not yet", entry)
+
+    def compare_packages(self, missing: list[str]) -> None:
+        """Take the packages that the node lacks."""
+        self.packages = missing
+        for name in missing:
+            self._differs(name, "package", "installed", None, {"change": "live", "restart": []})
+
+    def apply(self) -> None:
+        """Write what differs.
+
+        Raises:
+            TreeError: Something cannot be written; files that are already replaced stay so.
+        """
+        known, boot = self._manifest, boot_id() if self._tree.real else None
+        after = known.after(self._entries, self._due(), self._rebooting(), boot)
+        # names what is about to appear and to go, so that a killed run forgets nothing
+        journal = after.holding(known, self._obsolete)
+        with Batch(self._tree) as batch:
+            batch.add([journal.entry()] if journal.text() != known.found else [])
+            batch.add(self._write)
+            batch.place()
+        for path in self._obsolete:
+            self._tree.remove(path)
+        if self._obsolete:
+            with Batch(self._tree) as batch:
+                batch.add([after.entry()])
+                batch.place()
+        self._manifest = after
+
+    def _due(self) -> set[str]:
+        """Changed files that something must read again."""
+        if not self._tree.real:
+            return set()
         return {
-            "content": content,
-            "kind": "a file",
-            "mode": f"0{stat.S_IMODE(found.st_mode):03o}",
-            "owner": owner_of(found) if self.real else None,
+            path
+            for path, entry in self.touched.items()
+            if entry["restart"] or path.startswith((UNITS, BOOT_LOADER))
         }
 
-    def write(self, entry):
-        """Write a file whole or not at all, with mode and owner."""
-        target = self.at(entry["path"])
-        folder = os.path.dirname(target)
-        os.makedirs(folder, mode=0o755, exist_ok=True)
-        for name in os.listdir(folder):
-            if name.startswith(TEMPORARY):
-                os.unlink(os.path.join(folder, name))
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=TEMPORARY)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(entry["content"].encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, int(entry["mode"], 8))
-            if self.real:
-                uid, gid = ids_of(entry["owner"], entry["group"])
-                os.chown(temporary, uid, gid)
-            os.replace(temporary, target)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
-        sync_folder(folder)
+    def _rebooting(self) -> set[str]:
+        return {path for path, entry in self.touched.items() if entry["change"] == REBOOT}
 
-    def remove(self, path):
-        """Remove a file that is no longer wanted."""
-        target = self.at(path)
-        if os.path.lexists(target):
-            os.unlink(target)
-            sync_folder(os.path.dirname(target))
+    def result(self) -> dict[str, Any]:
+        """What Ansible and the role are told."""
+        restart = dict.fromkeys(u for entry in self.touched.values() for u in entry["restart"])
+        waiting = self._manifest.waiting(boot_id()) if self._tree.real else set()
+        return {
+            "changed": bool(self.changes),
+            "changes": self.changes,
+            "restart": list(restart),
+            "reboot": sorted(waiting),
+            "real": self._tree.real,
+            "packages": self.packages,
+            "reload_units": any(path.startswith(UNITS) for path in self.touched),
+            "boot_loader": any(path.startswith(BOOT_LOADER) for path in self.touched),
+        }
 
 
-def sync_folder(folder):
-    """Make a rename or removal last."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def missing_packages(module: Any, packages: list[str]) -> list[str]:
+    """Packages that are not installed."""
+    if module.get_bin_path("dpkg-query"):
+        command = ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Status}\n"]
+        _, output, _ = module.run_command([*command, *packages])
+        installed = {name.split()[0] for name in output.splitlines() if name.endswith(" installed")}
+    elif module.get_bin_path("rpm"):
+        _, output, _ = module.run_command(["rpm", "--query", "--qf", "%{NAME}\n", *packages])
+        installed = set(output.splitlines())
+    else:
+        raise TreeError({"packages": "cannot be looked for: there is neither dpkg nor rpm"})
+    return [name for name in packages if name not in installed]
 
 
-def owner_of(found):
-    """Owner and group of a file, by name where there is one."""
-    import grp
-    import pwd
-
-    try:
-        user = pwd.getpwuid(found.st_uid).pw_name
-    except KeyError:
-        user = str(found.st_uid)
-    try:
-        group = grp.getgrgid(found.st_gid).gr_name
-    except KeyError:
-        group = str(found.st_gid)
-    return f"{user}:{group}"
+def compared(tree: Tree, module: Any, bundle: Entry) -> Run:
+    """Compare a bundle with a node."""
+    run = Run(tree, bundle["files"])
+    run.compare()
+    if tree.real and bundle["packages"]:
+        run.compare_packages(missing_packages(module, bundle["packages"]))
+    return run
 
 
-def ids_of(owner, group):
-    """Numbers of an owner and a group."""
-    import grp
-    import pwd
-
-    try:
-        return pwd.getpwnam(owner).pw_uid, grp.getgrnam(group).gr_gid
-    except KeyError as error:
-        raise BundleError(f"there is no such owner or group: {error}") from None
-
-
-def compare(tree, entry):
-    """Differences of one file, as (item, expected, found)."""
-    found = tree.read(entry["path"])
-    if found is None:
-        return [("missing", "present", None)]
-    differences = []
-    if found["content"] is None:
-        return [("content", "a file", found["kind"])]
-    if found["content"] != entry["content"].encode():
-        have = hashlib.sha256(found["content"]).hexdigest()
-        differences.append(("content", "sha256 " + entry["sha256"][:12], "sha256 " + have[:12]))
-    if found["mode"] != entry["mode"]:
-        differences.append(("mode", entry["mode"], found["mode"]))
-    wanted = f"{entry['owner']}:{entry['group']}"
-    if tree.real and found["owner"] != wanted:
-        differences.append(("owner", wanted, found["owner"]))
-    return differences
-
-
-def text_of(content):
-    """Text of a file for a diff, cut where it is long."""
-    text = content.decode("utf-8", "replace")
-    return text if len(text) <= LONGEST_DIFF else text[:LONGEST_DIFF] + "\n… cut …\n"
-
-
-def diff_of(tree, entry, differences):
-    """Before and after of one file."""
-    found = tree.read(entry["path"])
-    before = text_of(found["content"]) if found and found["content"] is not None else ""
-    headers = [f"{item} {have or 'not there'}" for item, _wanted, have in differences]
-    return {
-        "before": before,
-        "after": text_of(entry["content"].encode()),
-        "before_header": entry["path"] + " (" + ", ".join(headers) + ")",
-        "after_header": entry["path"] + f" (mode {entry['mode']})",
-    }
-
-
-def manifest_of(entries):
-    """What this bundle manages, the same text for the same bundle."""
-    managed = {e["path"]: {"sha256": e["sha256"], "change": e["change"]} for e in entries}
-    return json.dumps({"schema": 1, "files": managed}, indent=1, sort_keys=True) + "\n"
-
-
-def managed_before(tree):
-    """Paths that an earlier bundle wrote, with the cost of their change."""
-    found = tree.read(MANIFEST)
-    if found is None or found["content"] is None:
-        return {}
-    try:
-        files = json.loads(found["content"])["files"]
-        return {path: said["change"] for path, said in files.items()}
-    except (ValueError, KeyError, TypeError):
-        # a damaged manifest is written anew; what it named can no longer be known
-        return {}
-
-
-def change_of(path, item, expected, found, cost, restart):
-    """One entry of the result."""
-    return {
-        "path": path,
-        "item": item,
-        "expected": expected,
-        "found": found,
-        "change": cost,
-        "restart": restart,
-    }
-
-
-def run(tree, bundle):
+def put(module: Any, bundle: Entry) -> dict[str, Any]:
     """Compare, and write unless in check mode."""
-    entries = checked(bundle)
-    changes, diffs, pending = [], [], []
-    for entry in entries:
-        differences = compare(tree, entry)
-        if differences:
-            pending.append(entry)
-            diffs.append(diff_of(tree, entry, differences))
-            for item, expected, found in differences:
-                changes.append(
-                    change_of(
-                        entry["path"], item, expected, found, entry["change"], entry["restart"]
-                    )
-                )
-    wanted = {entry["path"] for entry in entries}
-    obsolete = {
-        path: cost
-        for path, cost in managed_before(tree).items()
-        if path not in wanted and tree.read(path) is not None
-    }
-    for path, cost in sorted(obsolete.items()):
-        changes.append(change_of(path, "obsolete", None, "present", cost, []))
-        diffs.append(
-            {
-                "before": "present\n",
-                "after": "",
-                "before_header": path,
-                "after_header": path + " (removed)",
-            }
-        )
-    if not tree.check:
-        for entry in pending:
-            tree.write(entry)
-        for path in obsolete:
-            tree.remove(path)
-        manifest = {
-            "path": MANIFEST,
-            "mode": "0644",
-            "owner": "root",
-            "group": "root",
-            "content": manifest_of(entries),
-        }
-        found = tree.read(MANIFEST)
-        if found is None or found["content"] != manifest["content"].encode():
-            tree.write(manifest)
-    return changes, diffs
+    tree = Tree(bundle["root"] or "/", real=not bundle["root"])
+    if not os.path.isdir(tree.root):
+        raise TreeError({tree.root: "is not a directory"})
+    refuse(bundle["files"])
+    if module.check_mode:
+        run = compared(tree, module, bundle)
+    else:
+        with tree.locked(os.path.dirname(MANIFEST)):
+            tree.sweep([MANIFEST, *(entry["path"] for entry in bundle["files"])])
+            run = compared(tree, module, bundle)
+            run.apply()
+    result = run.result()
+    # a diff is made of whole files: it goes over the wire only when somebody wants to see it
+    return {**result, "diff": run.diffs} if module._diff else result  # noqa: SLF001
 
 
-def result_of(tree, bundle, changes, diffs):
-    """What Ansible and the role are told."""
-    restart = []
-    for change in changes:
-        restart += [unit for unit in change["restart"] if unit not in restart]
-    paths = [change["path"] for change in changes]
-    return {
-        "changed": bool(changes),
-        "changes": changes,
-        "diff": diffs,
-        "restart": restart,
-        "real": tree.real,
-        "packages": bundle.get("packages", []),
-        "reload_units": any(path.startswith(UNITS) for path in paths),
-        "boot_loader": any(path.startswith(BOOT_LOADER) for path in paths),
-    }
-
-
-def main():
+def main() -> None:
     """Run as Ansible calls it."""
-    module = AnsibleModule(
-        argument_spec={"bundle": {"type": "dict", "required": True}}, supports_check_mode=True
+    module = _Module(
+        argument_spec={
+            "bundle": {"type": "dict", "options": BUNDLE},
+            "settled": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+        required_if=[("settled", False, ("bundle",))],
     )
-    bundle = module.params["bundle"]
-    tree = Tree(bundle.get("root"), module.check_mode)
     try:
-        changes, diffs = run(tree, bundle)
-    except BundleError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        reason = errno.errorcode.get(error.errno or 0, "")
-        module.fail_json(msg=f"{error.filename or tree.root}: {error.strerror} ({reason})")
-    module.exit_json(**result_of(tree, bundle, changes, diffs))
+        if module.params["settled"]:
+            result: dict[str, Any] = {"changed": Manifest.settle(Tree("/", real=True))}
+        else:
+            result = put(module, module.params["bundle"])
+    except TreeError as error:
+        module.fail_json(msg=str(error), reasons=error.reasons, invocation={})
+    module.exit_json(**result, invocation={})
 
 
 if __name__ == "__main__":
