@@ -166,10 +166,10 @@ def _plan(console: Console, cluster: Cluster, outcome: Outcome) -> None:
         console.print(findings(others))
         console.print()
     _notes(console, outcome)
-    console.print(_verdict(outcome, f"vela up {cluster.name}"))
+    console.print(_verdict(outcome, f"vela up {cluster.name}", "to make it so"))
 
 
-def _verdict(outcome: Outcome, command: str) -> str:
+def _verdict(outcome: Outcome, command: str, verb: str) -> str:
     if outcome.failures:
         return f"[bold red]could not look everywhere[/]  [dim]{seconds(outcome.seconds)}[/]"
     if not outcome.findings:
@@ -178,7 +178,7 @@ def _verdict(outcome: Outcome, command: str) -> str:
     said = ", ".join(f"{number} {name}" for name, number in classes.items())
     return (
         f"[bold yellow]{count(len(outcome.differences), 'difference')}[/] ({said}); "
-        f"to repair: [bold]{command}[/]  [dim]{seconds(outcome.seconds)}[/]"
+        f"{verb}: [bold]{command}[/]  [dim]{seconds(outcome.seconds)}[/]"
     )
 
 
@@ -187,12 +187,13 @@ def steps(run: Run) -> RenderableType:
     groups: dict[tuple[str, str], list[str]] = {}
     for step in run.changes:
         groups.setdefault((step.op, step.type_name), []).append(step.name)
-    table = Table.grid(padding=(0, 2))
-    for (op, kind), names in groups.items():
+    rows = []
+    for (op, kind), unsorted in groups.items():
+        names = sorted(unsorted)
         sign, colour, word = _OPS.get(op, ("~", "yellow", op))
         shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-        table.add_row(f"[{colour}]{sign}[/]", word, str(len(names)), kind, f"[dim]{shown}[/]")
-    return table
+        rows.append((f"[{colour}]{sign}[/]", word, str(len(names)), kind, f"[dim]{shown}[/]"))
+    return _grid(rows)
 
 
 def _drift(console: Console, cluster: Cluster, outcome: Outcome) -> None:
@@ -204,7 +205,7 @@ def _drift(console: Console, cluster: Cluster, outcome: Outcome) -> None:
         looked = f"{contents(cluster)}; looked in {seconds(outcome.seconds)}"
         console.print(f"[bold green]no drift[/]  [dim]{looked}[/]")
     else:
-        console.print(_verdict(outcome, f"vela up {cluster.name}"))
+        console.print(_verdict(outcome, f"vela up {cluster.name}", "to repair"))
 
 
 def _configure(console: Console, outcome: Outcome) -> None:
