@@ -117,10 +117,15 @@ class Folder:
         process.wait()
 
 
-def folder(tmp: Path) -> Folder:
+def need_engine() -> None:
+    """Skip where there is no engine, saying how to have it; in CI there must be one."""
     missing = [name for name, found in find().items() if found is None]
     if missing and os.environ.get("CI") != "true":
         pytest.skip(f"no engine here ({', '.join(missing)}); make engine gets it, once, 20 minutes")
+
+
+def folder(tmp: Path) -> Folder:
+    need_engine()
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
