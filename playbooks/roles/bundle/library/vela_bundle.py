@@ -125,7 +125,8 @@ def refuse(entries: list[Entry]) -> None:
 def fault(entry: Entry) -> str | None:
     """What is wrong with one entry by itself."""
     path = entry["path"]
-    if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
+    # POSIX leaves two slashes at the beginning alone
+    if not re.match("/[^/]", path) or os.path.normpath(path) != path or "\0" in path:
         return "is not a normalised absolute path"
     if path == MANIFEST:
         return "is the module's own file"
@@ -165,22 +166,22 @@ class Run:
             TreeError: Some cannot be looked at; each is named with its reason.
         """
         reasons: dict[str, str] = {}
-        there = 0
+        right = 0
         for path, entry in self._entries.items():
             try:
                 found = self._tree.read(path, max(LONGEST_READ, 2 * len(entry["content"])))
             except TreeError as error:
                 reasons.update(error.reasons)
                 continue
-            there += found is not None
             unlike = differences(entry, found, owned=self._tree.real)
+            right += not unlike
             for item, expected, actual in unlike:
                 self._differs(path, item, expected, actual, entry)
             if unlike:
                 self._write.append(entry)
                 self.diffs += diffs(entry, found, {item for item, _, _ in unlike})
         try:
-            self._compare_manifest(there > 0)
+            self._compare_manifest(used=right > 0)
         except TreeError as error:
             reasons.update(error.reasons)
         if reasons:
@@ -193,7 +194,7 @@ class Run:
         said = {"path": path, "item": item, "expected": expected, "found": found}
         self.changes.append({**said, "change": entry["change"], "restart": entry["restart"]})
 
-    def _compare_manifest(self, used: bool) -> None:
+    def _compare_manifest(self, *, used: bool) -> None:
         own: Entry = {"change": "live", "restart": []}
         if self._manifest.state == "damaged":
             self._differs(MANIFEST, "content", "the list of managed files", "something else", own)
@@ -302,7 +303,8 @@ def put(module: Any, bundle: Entry) -> dict[str, Any]:
         run = compared(tree, module, bundle)
     else:
         with tree.locked(os.path.dirname(MANIFEST)):
-            tree.sweep([MANIFEST, *(entry["path"] for entry in bundle["files"])])
+            known = Manifest.load(tree).files
+            tree.sweep([MANIFEST, *known, *(entry["path"] for entry in bundle["files"])])
             run = compared(tree, module, bundle)
             run.apply()
     result = run.result()
