@@ -147,7 +147,7 @@ def bare_metal_profile(cloud: Cloud, name: str) -> dict[str, Any]:
         "os_architecture": {"type": "enum", "default": "amd64", "values": ["amd64"]},
         "reservation_terms": {"type": "enum", "values": ["one_year", "three_year"]},
         "supported_trusted_platform_module_modes": {
-            "type": "enum", "values": ["disabled", "tpm_2"]
+            "type": "enum", "default": "disabled", "values": ["disabled", "tpm_2"]
         },
         "virtual_network_interfaces_supported": _fixed(True),
         "zones": [zone_reference(cloud, zone) for zone in ZONES],
@@ -228,7 +228,10 @@ def instance_profile(cloud: Cloud, name: str) -> dict[str, Any]:
 @route("GET", "/v1/instance/profiles")
 def list_instance_profiles(cloud: Cloud, _: Request) -> Answer:
     """List virtual server profiles."""
-    return Answer(200, {"profiles": [instance_profile(cloud, name) for name in INSTANCE_PROFILES]})
+    profiles = [instance_profile(cloud, name) for name in INSTANCE_PROFILES]
+    first = {"href": cloud.href("/instance/profiles?limit=50")}
+    body = {"first": first, "limit": 50, "total_count": len(profiles), "profiles": profiles}
+    return Answer(200, body)
 
 
 @route("GET", "/v1/instance/profiles/{name}")

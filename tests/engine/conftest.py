@@ -21,8 +21,8 @@ from tests.conftest import ROOT
 from tools.engine import find
 
 PARTS = (
-    "Pulumi.yaml", "__main__.py", "components", "environments", "hardware", "lab", "playbooks",
-    "templates", "tools", "vela",
+    "Pulumi.yaml", "__main__.py", "ansible.cfg", "components", "environments", "hardware", "lab",
+    "playbooks", "templates", "tools", "vela",
 )  # fmt: skip
 
 
