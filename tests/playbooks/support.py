@@ -103,7 +103,7 @@ class Fleet:
 
     def __init__(self, base: Path) -> None:
         self.base = base
-        self._hosts: dict[str, dict[str, object]] = {}
+        self._groups: dict[str, dict[str, dict[str, object]]] = {"hosts": {}, "switches": {}}
 
     def root(self, node: str) -> Path:
         return self.base / "nodes" / node
@@ -112,21 +112,23 @@ class Fleet:
     def inventory(self) -> Path:
         return self.base / "inventory.json"
 
-    def add(self, node: str, files: Iterable[BundleFile], **variables: object) -> None:
+    def add(
+        self, node: str, files: Iterable[BundleFile], group: str = "hosts", **variables: object
+    ) -> None:
         """Add a node, or give it another bundle."""
         self.root(node).mkdir(parents=True, exist_ok=True)
         path = self.base / f"{node}.json"
         path.write_text(bundle(self.root(node), files, node).model_dump_json(by_alias=True))
         path.chmod(0o600)
-        self._hosts[node] = {
+        self._groups[group][node] = {
             "ansible_connection": "local",
             "ansible_python_interpreter": sys.executable,
             "vela_bundle_file": str(path),
             **variables,
         }
-        groups = {"hosts": {"hosts": self._hosts}, "switches": {"hosts": {}}}
+        groups = {name: {"hosts": nodes} for name, nodes in self._groups.items()}
         self.inventory.write_text(json.dumps({"all": {"children": groups}}))
 
     @property
     def names(self) -> list[str]:
-        return list(self._hosts)
+        return [node for nodes in self._groups.values() for node in nodes]
