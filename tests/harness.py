@@ -76,7 +76,7 @@ class Monitor(mocks.MockMonitor):
         self.graph = graph
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the monitor's name
-        response = super().RegisterResource(request)
+        response = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         known = self.graph.records
         if response.urn in known and request.type != STACK:
             self.graph.duplicates.append(response.urn)
@@ -97,7 +97,7 @@ class Monitor(mocks.MockMonitor):
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - likewise
         self.graph.records[request.urn].outputs = MessageToDict(request.outputs)
-        return super().RegisterResourceOutputs(request)
+        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
 class Answers(pulumi.runtime.Mocks):
@@ -119,10 +119,10 @@ class Answers(pulumi.runtime.Mocks):
             }
         return f"id-{args.name}", state
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], None]:
         if args.token != "ibm:index/getResourceGroup:getResourceGroup":
             raise AssertionError(args.token)
-        return {**args.args, "id": "group-1"}
+        return {**args.args, "id": "group-1"}, None
 
 
 def run_program(

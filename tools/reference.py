@@ -24,7 +24,7 @@ DOCS = ROOT / "docs"
 
 FILE_RULES = {
     "VELA-YAML-001": "The file is readable UTF-8",
-    "VELA-YAML-002": "The file has at most a million characters",
+    "VELA-YAML-002": "The file has at most a million bytes",
     "VELA-YAML-003": "The file is YAML",
     "VELA-YAML-004": "The file holds one document",
     "VELA-YAML-005": "The file is not empty",
@@ -64,19 +64,19 @@ def fields(kind: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]
     for name, field in kind.model_fields.items():
         key = prefix + (field.alias or name)
         says = next(found for found in field.metadata if isinstance(found, Says))
-        inner, many = _record(field.annotation)
+        inner, many = record_of(field.annotation)
         text = says.text + (f" Example: `{says.example}`" if says.example else "")
         yield f"`{key}`", _type(field.annotation), _default(field), f"`{says.change}`", text
         if inner:
             yield from fields(inner, key + ("." if not many else ".NAME."))
 
 
-def _record(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+def record_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """The record that an annotation holds, and whether it holds many by name."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for argument in typing.get_args(annotation):
-        found, _ = _record(argument)
+        found, _ = record_of(argument)
         if found:
             return found, typing.get_origin(annotation) is dict
     return None, False

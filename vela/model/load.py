@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from vela.model.diagnostic import Diagnostic, InvalidInput, Position
 from vela.model.environment import Environment
 from vela.model.hardware import Hardware, ServerType, SwitchType
-from vela.model.source import MAX_CHARACTERS, Document, Path, parse
+from vela.model.source import Document, Path, check_size, parse
 from vela.model.types import Record, Says, describe
 
 R = TypeVar("R", bound=Record)
@@ -36,8 +36,8 @@ def read(path: FilePath, shown: str) -> Document:
         InvalidInput: It cannot be read or is not YAML.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_CHARACTERS * 4 + 1)
+        check_size(path.stat().st_size, shown)
+        raw = path.read_bytes()
     except OSError as error:
         raise InvalidInput(
             [Diagnostic(shown, None, "", "VELA-YAML-001", f"cannot read it: {error.strerror}")]

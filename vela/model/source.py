@@ -13,7 +13,7 @@ import yaml
 
 from vela.model.diagnostic import Diagnostic, InvalidInput, Position
 
-MAX_CHARACTERS = 1_000_000
+MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_NODES = 200_000
 
@@ -29,6 +29,8 @@ _CORE_SCHEMA: tuple[tuple[re.Pattern[str], Callable[[str], object]], ...] = (
     (re.compile(r"[-+]?(\.[0-9]{1,40}|[0-9]{1,40}(\.[0-9]{0,40})?)([eE][-+]?[0-9]{1,3})?"), float),
 )
 _CORE_TAGS = {"tag:yaml.org,2002:str", "!"}
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -105,23 +107,35 @@ def parse(raw: bytes, file: str) -> Document:
     Raises:
         InvalidInput: It is not UTF-8, not one YAML document, or beyond the limits above.
     """
+    check_size(len(raw), file)
     text = _decode(raw, file)
     lines = text.splitlines()
-    if len(text) > MAX_CHARACTERS:
-        size = f"{len(text):,} characters"
+    control = _CONTROL.search(text)
+    if control:
+        place = _place_of(text, control.start())
+        message = f"character U+{ord(control.group()):04X} is not allowed in YAML"
+        hint = "remove the control character"
         raise InvalidInput(
-            [
-                Diagnostic(
-                    file,
-                    None,
-                    "",
-                    "VELA-YAML-002",
-                    f"the file has {size}, the limit is {MAX_CHARACTERS:,}",
-                    "an environment of 200 racks needs some 100 lines; is this the right file?",
-                )
-            ]
+            [Diagnostic(file, place, _line(lines, place.line), "VELA-YAML-001", message, hint)]
         )
     return _Composer(file, lines).compose(text)
+
+
+def check_size(size: int, file: str) -> None:
+    """Refuse a file that is too large to be what it should be.
+
+    Raises:
+        InvalidInput: It has more than ``MAX_BYTES`` bytes.
+    """
+    if size > MAX_BYTES:
+        message = f"the file has {size:,} bytes, the limit is {MAX_BYTES:,}"
+        hint = "an environment of 200 racks needs some 100 lines; is this the right file?"
+        raise InvalidInput([Diagnostic(file, None, "", "VELA-YAML-002", message, hint)])
+
+
+def _place_of(text: str, offset: int) -> Position:
+    before = text[:offset]
+    return Position(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
 
 def _decode(raw: bytes, file: str) -> str:
@@ -129,16 +143,15 @@ def _decode(raw: bytes, file: str) -> str:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8-sig", "replace")
-        line = before.count("\n") + 1
-        column = len(before) - (before.rfind("\n") + 1) + 1
+        place = _place_of(before, len(before))
         shown = raw.decode("utf-8-sig", "replace").splitlines()
         byte = raw[error.start]
         raise InvalidInput(
             [
                 Diagnostic(
                     file,
-                    Position(line, column),
-                    _line(shown, line),
+                    place,
+                    _line(shown, place.line),
                     "VELA-YAML-001",
                     f"byte 0x{byte:02x} is not UTF-8",
                     "save the file as UTF-8",
@@ -192,14 +205,8 @@ class _Composer:
         except yaml.MarkedYAMLError as error:
             self._syntax(error)
         except yaml.reader.ReaderError as error:
-            self._stop(
-                Position(1, 1),
-                "VELA-YAML-001",
-                f"character U+{ord(error.character):04X} is not allowed in YAML"
-                if isinstance(error.character, str)
-                else "the file is not UTF-8",
-                "remove the control character",
-            )
+            place = _place_of(text, error.position if isinstance(error.position, int) else 0)
+            self._stop(place, "VELA-YAML-001", "a character is not allowed in YAML", "remove it")
         finally:
             loader.dispose()
         if self.root is None:
