@@ -37,7 +37,7 @@ def build(environment: Environment, hardware: Hardware) -> Plan:
     The same input gives an equal plan; nothing is read but the arguments.
     """
     hosts = tuple(_hosts(environment, hardware))
-    switches = tuple(_switches(environment))
+    switches = tuple(_switches(environment, {host.rack for host in hosts}))
     return Plan(
         environment=environment,
         hardware=hardware,
@@ -126,7 +126,7 @@ def _images(environment: Environment) -> Iterator[ImagePlan]:
         )
 
 
-def _switches(environment: Environment) -> Iterator[SwitchPlan]:
+def _switches(environment: Environment, occupied: set[int]) -> Iterator[SwitchPlan]:
     fabric = environment.fabric
     if fabric is None:
         return
@@ -146,7 +146,9 @@ def _switches(environment: Environment) -> Iterator[SwitchPlan]:
             asn=fabric.asn.spines,
         )
     for rack in range(1, environment.hosts.racks + 1):
-        if (said := environment.hosts.overrides.get(rack_name(rack))) and said.state == "absent":
+        said = environment.hosts.overrides.get(rack_name(rack))
+        # a host's own entry may keep it in an absent rack, and it needs its leafs
+        if said and said.state == "absent" and rack not in occupied:
             continue
         for index in range(1, fabric.leafs_per_rack + 1):
             name = leaf_name(rack, index)

@@ -53,7 +53,7 @@ def host_system(environment: Environment, hardware: Hardware) -> HostSystem | No
         return None
     intel = hardware.server.cpu.vendor == "intel"
     guests = environment.guests
-    pages = -(-guests.memory * guests.per_host // GIB) if guests else 0
+    pages = -(-guests.memory // GIB) * guests.per_host if guests else 0
     huge = ["default_hugepagesz=1G", "hugepagesz=1G", f"hugepages={pages}"] if pages else []
     return HostSystem(
         kernel_arguments=(

@@ -104,12 +104,14 @@ def guest_memory(case: Case) -> Iterator[Fault]:
     if guests is None or case.hardware.server.kind == "virtual_server":
         return
     memory = case.hardware.server.memory
-    usable = memory - host_reserve(memory)
-    if guests.memory * guests.per_host > usable:
+    reserve = host_reserve(memory)
+    each = -(-guests.memory // GIB)
+    usable = memory - reserve
+    if each * GIB * guests.per_host > usable:
         most = usable // guests.per_host // GIB
         yield Fault(
             ("guests", "memory"),
-            f"{guests.per_host} x {guests.memory // GIB} GiB do not fit the host's "
-            f"{memory // GIB} GiB with {host_reserve(memory) // GIB} GiB kept for the host",
-            f"at most {most} GiB for each guest",
+            f"{guests.per_host} x {each} GiB do not fit the host's "
+            f"{memory // GIB} GiB with {-(-reserve // GIB)} GiB kept for the host",
+            f"at most {most} GiB for each guest" if most else "fewer guests on a host",
         )
