@@ -119,10 +119,12 @@ class Answers(pulumi.runtime.Mocks):
             }
         return f"id-{args.name}", state
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], None]:
+    def call(
+        self, args: pulumi.runtime.MockCallArgs
+    ) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         if args.token != "ibm:index/getResourceGroup:getResourceGroup":
             raise AssertionError(args.token)
-        return {**args.args, "id": "group-1"}, None
+        return {**args.args, "id": "group-1"}, []
 
 
 def run_program(
