@@ -53,6 +53,10 @@ reboot:
   type: list
   elements: str
   returned: always
+due:
+  description: Whether packages, units or the boot loader have to follow; never under a root.
+  type: bool
+  returned: always
 real:
   description: Whether the bundle is for the node itself, not for a directory.
   type: bool
@@ -256,17 +260,20 @@ class Run:
 
     def result(self) -> dict[str, Any]:
         """What Ansible and the role are told."""
-        restart = dict.fromkeys(u for entry in self.touched.values() for u in entry["restart"])
-        waiting = self._manifest.waiting(boot_id()) if self._tree.real else set()
+        real, touched = self._tree.real, self.touched
+        restart = list(dict.fromkeys(u for entry in touched.values() for u in entry["restart"]))
+        units = any(path.startswith(UNITS) for path in touched)
+        boot_loader = any(path.startswith(BOOT_LOADER) for path in touched)
         return {
             "changed": bool(self.changes),
             "changes": self.changes,
-            "restart": list(restart),
-            "reboot": sorted(waiting),
-            "real": self._tree.real,
+            "restart": restart,
+            "reboot": sorted(self._manifest.waiting(boot_id())) if real else [],
+            "real": real,
             "packages": self.packages,
-            "reload_units": any(path.startswith(UNITS) for path in self.touched),
-            "boot_loader": any(path.startswith(BOOT_LOADER) for path in self.touched),
+            "reload_units": units,
+            "boot_loader": boot_loader,
+            "due": real and bool(restart or units or boot_loader or self.packages),
         }
 
 
