@@ -509,6 +509,16 @@ BROKEN: dict[str, tuple[Broken, ...]] = {
             ),
         ),
     ),
+    "VELA-NET-009": (
+        one(
+            "hopper",
+            "VELA-NET-009",
+            15,
+            "10.0.0.0/16 has no room for 8 subnets",
+            "a /15 is needed",
+            ("cidr: 10.0.0.0/9", "cidr: 10.0.0.0/16"),
+        ),
+    ),
     "VELA-HOST-001": (
         one(
             "vela",

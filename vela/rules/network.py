@@ -143,6 +143,21 @@ def fabric_room(case: Case) -> Iterator[Fault]:
             yield Fault(_fabric(name), message, f"a /{prefix} is needed")
 
 
+@rule("VELA-NET-009", "The cluster network has room for its subnets")
+def cluster_room(case: Case) -> Iterator[Fault]:
+    """Each attachment has a subnet of its own."""
+    cluster = case.environment.cloud.cluster_network
+    if cluster is None:
+        return
+    prefix = at.CLUSTER_SUBNET_PREFIX - (cluster.attachments - 1).bit_length()
+    if cluster.cidr.prefixlen > prefix:
+        yield Fault(
+            ("cloud", "cluster_network", "cidr"),
+            f"{cluster.cidr} has no room for {cluster.attachments} subnets",
+            f"a /{prefix} is needed",
+        )
+
+
 def _fabric(name: str) -> Path:
     return ("fabric", "addresses", name)
 
