@@ -33,7 +33,7 @@ up: $(READY) ## vela up local: everything, on this machine
 	@$(BIN)/vela up local
 
 test: $(READY) ## run the tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY) ## types, style, layers, playbooks
 	@$(BIN)/ruff check .

@@ -173,7 +173,7 @@ def up(start: Path, name: str, yes: bool, as_json: bool, minutes: float) -> int:
     ask = confirm_changes(cluster, watch, yes=yes or cluster.simulated)
     with watch:
         outcome = flow.up(cluster, watch, ask, flow.Limits(cloud=minutes * 60))
-    return _finish(cluster, outcome, as_json, DONE if outcome.clean is not False else FAILED)
+    return _finish(cluster, outcome, as_json, DIFFERENT if outcome.differences else DONE)
 
 
 @command

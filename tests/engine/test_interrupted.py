@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.conftest import Folder
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("interrupted")]
+pytestmark = pytest.mark.engine
 
 
 def names(project: Folder) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from tests.engine.conftest import need_engine
 from tools.engine import ensure
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("host")]
+pytestmark = pytest.mark.engine
 
 GOOD = """
 import pulumi

@@ -107,6 +107,22 @@ class Cloud:
         """Rules of a security group."""
         return self._list(PLACES["ibm:index/isSecurityGroupRule:IsSecurityGroupRule"], group)
 
+    def mend_rule(self, group: str, rule: str, inputs: Mapping[str, Any]) -> None:
+        """Make a security rule say what the program says; its protocol cannot be changed.
+
+        Args:
+            group: Id of its group.
+            rule: Its id.
+            inputs: Input properties in the provider's spelling.
+        """
+        direction, _, low, high, remote = rule_inputs(inputs)
+        where = "cidr_block" if "/" in str(remote) else "address"
+        patch = {"direction": direction, "remote": {where: remote}}
+        if low is not None:
+            patch |= {"port_min": low, "port_max": high}
+        self._service.update_security_group_rule(group, rule, patch)
+        self._list.cache_clear()
+
     def servers(self, kind: str) -> Mapping[str, Resource]:
         """Servers of a Pulumi type by name."""
         return {str(server["name"]): server for server in self._list(PLACES[kind], "")}

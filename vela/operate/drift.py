@@ -1,6 +1,7 @@
 """Findings about the cloud: from the engine's preview, and from IBM's own client."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from vela.finding import Finding, Layer
@@ -84,10 +85,13 @@ def _finding(
 
 def cloud_findings(state: Mapping[str, Any], cloud: Cloud) -> Iterator[Finding]:
     """What the provider does not see: ports of security rules, foreign rules, stopped servers."""
-    resources = [r for r in state.get("resources", []) if r.get("custom") and not r.get("delete")]
-    yield from _rules(resources, cloud)
+    for drifted in drifted_rules(state, cloud):
+        expected = rule_inputs(drifted.inputs)
+        yield _rule_finding(drifted.name, expected, drifted.found, "006")
+    for rule in _foreign_rules(state, cloud):
+        yield _rule_finding(str(rule.get("name", rule["id"])), None, rule_found(rule), "007")
     for kind in SERVER_TYPES:
-        ours = {str(r["inputs"].get("name")): r for r in resources if r["type"] == kind}
+        ours = {str(r["inputs"].get("name")): r for r in _custom(state) if r["type"] == kind}
         if not ours:
             continue
         found = cloud.servers(kind)
@@ -106,23 +110,46 @@ def cloud_findings(state: Mapping[str, Any], cloud: Cloud) -> Iterator[Finding]:
                 )
 
 
-def _rules(resources: list[dict[str, Any]], cloud: Cloud) -> Iterator[Finding]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for resource in resources:
-        if resource["type"] == RULE_TYPE:
-            groups.setdefault(str(resource["inputs"]["group"]), []).append(resource)
-    for group, rules in sorted(groups.items()):
+@dataclass(frozen=True, slots=True)
+class DriftedRule:
+    """A security rule of ours that says something else in the cloud."""
+
+    name: str
+    group: str
+    id: str
+    inputs: Mapping[str, Any]
+    found: tuple[object, ...]
+
+
+def drifted_rules(state: Mapping[str, Any], cloud: Cloud) -> Iterator[DriftedRule]:
+    """Rules whose ports, remote or direction were changed, which the provider does not see."""
+    for group, rules in _by_group(state):
         found = {str(rule["id"]): rule for rule in cloud.rules(group)}
         for resource in rules:
-            name = str(resource["urn"]).rsplit("::", 1)[-1]
-            there = found.pop(str(resource["id"]).rsplit(".", 1)[-1], None)
-            if there is None:
-                continue  # the preview says that it will be made again
-            expected, actual = rule_inputs(resource["inputs"]), rule_found(there)
-            if expected != actual:
-                yield _rule_finding(name, expected, actual, "006")
-        for rule in found.values():
-            yield _rule_finding(str(rule.get("name", rule["id"])), None, rule_found(rule), "007")
+            identity = str(resource["id"]).rsplit(".", 1)[-1]
+            there = found.get(identity)
+            # one that is gone is made again by the engine
+            if there and rule_inputs(resource["inputs"]) != rule_found(there):
+                name = str(resource["urn"]).rsplit("::", 1)[-1]
+                yield DriftedRule(name, group, identity, resource["inputs"], rule_found(there))
+
+
+def _foreign_rules(state: Mapping[str, Any], cloud: Cloud) -> Iterator[Mapping[str, Any]]:
+    for group, rules in _by_group(state):
+        ours = {str(resource["id"]).rsplit(".", 1)[-1] for resource in rules}
+        yield from (rule for rule in cloud.rules(group) if str(rule["id"]) not in ours)
+
+
+def _by_group(state: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for resource in _custom(state):
+        if resource["type"] == RULE_TYPE:
+            groups.setdefault(str(resource["inputs"]["group"]), []).append(resource)
+    return sorted(groups.items())
+
+
+def _custom(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [r for r in state.get("resources", []) if r.get("custom") and not r.get("delete")]
 
 
 def _rule_finding(

@@ -11,7 +11,7 @@ from vela.operate import heal, lab
 from vela.operate.ansible import NodeEvent
 from vela.operate.cloud import Cloud
 from vela.operate.configure import Configured, configure
-from vela.operate.drift import cloud_findings, step_findings
+from vela.operate.drift import cloud_findings, drifted_rules, step_findings
 from vela.operate.errors import Failure
 from vela.operate.session import (
     Cluster,
@@ -111,6 +111,7 @@ def up(cluster: Cluster, watch: Watcher, confirm: Confirm, limits: Limits) -> Ou
         tools = engines(cluster, watch.say)
         _recover(cluster, tools, outcome, watch)
         look = _look(cluster, tools, outcome, watch, limits)
+        left = _mend(cluster, tools, outcome)
         if look.changes:
             if not confirm(look.changes):
                 message = "nothing was changed"
@@ -125,7 +126,7 @@ def up(cluster: Cluster, watch: Watcher, confirm: Confirm, limits: Limits) -> Ou
         outcome.nodes = configure(
             cluster, outputs, check=False, seconds=limits.nodes, on_event=watch.node
         )
-        outcome.findings = _failures(outcome.nodes.findings)
+        outcome.findings = (*left, *_failures(outcome.nodes.findings))
         if outcome.changed and not outcome.failures:
             _second_look(cluster, tools, outputs, outcome, watch, limits)
     outcome.seconds = time.monotonic() - begun
@@ -162,6 +163,18 @@ def _look(
     return tools.stack.preview(limits.cloud)
 
 
+def _mend(cluster: Cluster, tools: Engines, outcome: Outcome) -> tuple[Finding, ...]:
+    """Put right what the engine does not see; give what nobody may put right unasked."""
+    state = tools.stack.export()
+    if not state.get("resources"):
+        return ()
+    cloud = Cloud(cluster.plan.environment.cloud.region, tools.variables)
+    for rule in list(drifted_rules(state, cloud)):
+        cloud.mend_rule(rule.group, rule.id, rule.inputs)
+        outcome.notes.append(f"security rule {rule.name} said something else and was put right")
+    return tuple(cloud_findings(state, cloud))
+
+
 def _second_look(
     cluster: Cluster,
     tools: Engines,
@@ -173,9 +186,13 @@ def _second_look(
     watch.phase("second look")
     cloud = tools.stack.preview(limits.cloud)
     nodes = configure(cluster, outputs, check=True, seconds=limits.nodes)
-    left = (*step_findings(cluster, cloud), *nodes.findings)
-    outcome.clean = not left
-    outcome.findings += left
+    beside = Cloud(cluster.plan.environment.cloud.region, tools.variables)
+    outcome.findings = (
+        *step_findings(cluster, cloud),
+        *cloud_findings(tools.stack.export(), beside),
+        *nodes.findings,
+    )
+    outcome.clean = not outcome.findings
 
 
 def _outputs(tools: Engines) -> ClusterOutputs:

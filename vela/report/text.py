@@ -77,8 +77,8 @@ def _up(console: Console, cluster: Cluster, outcome: Outcome) -> None:
     if outcome.failures:
         nodes = {finding.node for finding in outcome.failures}
         head = f"[bold red]{name} is up in part[/]: {count(len(nodes), 'node')} failed"
-    elif outcome.clean is False:
-        head = f"[bold yellow]{name} is up, but a second look still finds differences[/]"
+    elif outcome.differences:
+        head = f"[bold yellow]{name} is up, with differences that nobody may repair unasked[/]"
     elif not outcome.changed:
         head = f"[bold green]{name} is up, nothing to change[/]"
     else:
