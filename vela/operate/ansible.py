@@ -49,7 +49,8 @@ def run_playbook(
     However this ends, nothing of the run goes on: not ``ansible-playbook``, not its workers.
 
     Args:
-        playbook: Absolute path. The ``ansible.cfg`` beside it or above it holds.
+        playbook: Absolute path. The ``ansible.cfg`` beside it or one folder up holds; without
+            one, the caller's own.
         inventory: Absolute path.
         expected: Nodes that must give a result; one that does not is ``unknown``.
         check: Look only.
@@ -180,17 +181,23 @@ def _environment(playbook: Path) -> dict[str, str]:
     if shutil.which("ansible-playbook", path=path) is None:
         message = f"ansible-playbook is neither in {beside} nor on PATH"
         raise Failure(message, "run make setup")
-    configurations = (folder / "ansible.cfg" for folder in playbook.parents[:2])
-    configuration = next((path for path in configurations if path.is_file()), Path(os.devnull))
     return {
         **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        **_configuration(playbook),
         "PATH": path,
         # Ansible refuses a locale that is not UTF-8
         "LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8",
-        "ANSIBLE_CONFIG": str(configuration),
         # the runner would switch it off
         "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_NOCOLOR": "True",
     }
+
+
+def _configuration(playbook: Path) -> dict[str, str]:
+    for folder in playbook.parents[:2]:
+        if (folder / "ansible.cfg").is_file():
+            return {"ANSIBLE_CONFIG": str(folder / "ansible.cfg")}
+    return {}
 
 
 __all__ = ["NodeChange", "NodeEvent", "NodeResult", "PlaybookResult", "findings", "run_playbook"]
