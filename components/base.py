@@ -32,5 +32,8 @@ class Component(pulumi.ComponentResource):
         super().__init__(f"vela:{token}", name, {}, opts)
 
     def child(self, **options: Any) -> pulumi.ResourceOptions:
-        """Options of a child; never ours merged in, since that would misplace it."""
-        return pulumi.ResourceOptions(parent=self, **options)
+        """Options of a child; never ours merged in, since that would misplace it.
+
+        Names at IBM are unique, so a replacement can only come after what it replaces is gone.
+        """
+        return pulumi.ResourceOptions(parent=self, delete_before_replace=True, **options)

@@ -184,7 +184,9 @@ class Host(Component):
                 id=args.cluster_subnet_ids[attachment.subnet - 1]
             ),
             primary_ip=ibm.IsClusterNetworkInterfacePrimaryIpArgs(
-                address=str(attachment.address), name=attachment.cloud_name, auto_delete=True
+                # auto_delete as above
+                address=str(attachment.address),
+                name=attachment.cloud_name,
             ),
             opts=self.child(protect=args.common.protect),
         ).cluster_network_interface_id

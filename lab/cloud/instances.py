@@ -27,7 +27,7 @@ from lab.cloud.api import (
 from lab.cloud.clusternet import claim
 from lab.cloud.compute import INSTANCE_PROFILES
 from lab.cloud.network import check_zone
-from lab.cloud.servers import attach, card, detach, image, keys, list_attachments, note
+from lab.cloud.servers import attach, card, cards, detach, image, keys, note
 from lab.cloud.servers import start as start_server
 from lab.cloud.servers import stop as stop_server
 from lab.cloud.store import Resource, shown
@@ -269,7 +269,9 @@ def get_setup(cloud: Cloud, request: Request) -> Answer:
 @route("GET", "/v1/instances/{server}/network_attachments")
 def attachments(cloud: Cloud, request: Request) -> Answer:
     """List attachments."""
-    return list_attachments(cloud, KIND, request)
+    server = need(cloud, KIND, request.params["server"])
+    found = cloud.store.children(f"{KIND}_attachments", server["id"])
+    return Answer(200, {"network_attachments": shown(found)})
 
 
 @route("GET", "/v1/instances/{server}/network_attachments/{id}")
@@ -282,14 +284,13 @@ def get_attachment(cloud: Cloud, request: Request) -> Answer:
 @route("GET", "/v1/instances/{server}/network_interfaces")
 def interfaces(cloud: Cloud, request: Request) -> Answer:
     """List attachments in the older view."""
-    server = need(cloud, KIND, request.params["server"])
-    return page(cloud, request, "network_interfaces", server["network_interfaces"])
+    return Answer(200, {"network_interfaces": cards(cloud, KIND, request)})
 
 
 @route("GET", "/v1/instances/{server}/network_interfaces/{id}")
 def get_interface(cloud: Cloud, request: Request) -> Answer:
     """Read an attachment in the older view."""
-    return Answer(200, card(cloud, KIND, request))
+    return Answer(200, card(cloud, KIND, request.params["server"], request.params["id"]))
 
 
 @route("GET", "/v1/instances/{server}/cluster_network_attachments")
@@ -298,6 +299,21 @@ def cluster_attachments(cloud: Cloud, request: Request) -> Answer:
     server = need(cloud, KIND, request.params["server"])
     found = cloud.store.children("instance_cluster_attachments", server["id"])
     return page(cloud, request, "cluster_network_attachments", found)
+
+
+@route("POST", "/v1/instances/{server}/cluster_network_attachments")
+def add_cluster_attachment(cloud: Cloud, request: Request) -> Answer:
+    """Answer with the attachment that exists; others need a stopped server, and are refused.
+
+    IBM's provider 1.89.0 makes a server with its attachments, and then posts each again.
+    """
+    server = need(cloud, KIND, request.params["server"])
+    body = request.body or {}
+    wanted = required(body, "cluster_network_interface").get("id")
+    for attachment in cloud.store.children("instance_cluster_attachments", server["id"]):
+        if attachment["_interface"] == wanted and attachment["name"] == body.get("name"):
+            return Answer(201, shown(attachment))
+    refuse(409, "server_not_stopped", f"{server['name']} must be stopped for this")
 
 
 @route("GET", "/v1/instances/{server}/cluster_network_attachments/{id}")
