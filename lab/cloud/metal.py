@@ -24,7 +24,7 @@ from lab.cloud.api import (
 )
 from lab.cloud.compute import BARE_METAL_PROFILES
 from lab.cloud.network import check_zone
-from lab.cloud.servers import attach, card, detach, image, keys, list_attachments, note
+from lab.cloud.servers import attach, card, cards, detach, image, keys, list_attachments, note
 from lab.cloud.servers import start as start_server
 from lab.cloud.servers import stop as stop_server
 from lab.cloud.store import Resource, shown
@@ -244,11 +244,10 @@ def patch_attachment(cloud: Cloud, request: Request) -> Answer:
 @route("GET", "/v1/bare_metal_servers/{server}/network_interfaces")
 def interfaces(cloud: Cloud, request: Request) -> Answer:
     """List attachments in the older view."""
-    server = need(cloud, KIND, request.params["server"])
-    return page(cloud, request, "network_interfaces", server["network_interfaces"])
+    return page(cloud, request, "network_interfaces", cards(cloud, KIND, request))
 
 
 @route("GET", "/v1/bare_metal_servers/{server}/network_interfaces/{id}")
 def get_interface(cloud: Cloud, request: Request) -> Answer:
     """Read an attachment in the older view."""
-    return Answer(200, card(cloud, KIND, request))
+    return Answer(200, card(cloud, KIND, request.params["server"], request.params["id"]))

@@ -189,7 +189,7 @@ def create_rule(cloud: Cloud, request: Request) -> Answer:
 def list_rules(cloud: Cloud, request: Request) -> Answer:
     """List rules."""
     group = need(cloud, "security_groups", request.params["group"])
-    return page(cloud, request, "rules", group["rules"])
+    return Answer(200, {"rules": shown(group["rules"])})
 
 
 def _find_rule(cloud: Cloud, request: Request) -> tuple[Resource, Resource]:

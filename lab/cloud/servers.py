@@ -124,12 +124,19 @@ def list_attachments(cloud: Cloud, kind: str, request: Request) -> Answer:
     return page(cloud, request, "network_attachments", attachments)
 
 
-def card(cloud: Cloud, kind: str, request: Request) -> Resource:
-    """An attachment in the older view, as a network interface."""
+def cards(cloud: Cloud, kind: str, request: Request) -> list[Resource]:
+    """The attachments of a server in the older view."""
     server = need(cloud, kind, request.params["server"])
-    attachment = need(cloud, f"{kind}_attachments", request.params["id"])
-    identity = attachment["virtual_network_interface"]["id"]
-    interface = need(cloud, "virtual_network_interfaces", identity)
+    found = cloud.store.children(f"{kind}_attachments", server["id"])
+    return [card(cloud, kind, server["id"], attachment["id"]) for attachment in found]
+
+
+def card(cloud: Cloud, kind: str, server_id: str, identity: str) -> Resource:
+    """An attachment in the older view, as a network interface."""
+    server = need(cloud, kind, server_id)
+    attachment = need(cloud, f"{kind}_attachments", identity)
+    vni = attachment["virtual_network_interface"]["id"]
+    interface = need(cloud, "virtual_network_interfaces", vni)
     view: Resource = {
         "id": attachment["id"],
         "name": attachment["name"],
