@@ -303,15 +303,15 @@ def cluster_attachments(cloud: Cloud, request: Request) -> Answer:
 
 @route("POST", "/v1/instances/{server}/cluster_network_attachments")
 def add_cluster_attachment(cloud: Cloud, request: Request) -> Answer:
-    """Answer with the attachment that exists; others need a stopped server, and are refused.
+    """Answer with the attachment of that name; a new one needs a stopped server.
 
-    IBM's provider 1.89.0 makes a server with its attachments, and then posts each again.
+    IBM's provider 1.89.0 makes a server with its attachments, and then posts each again, by
+    name alone.
     """
     server = need(cloud, KIND, request.params["server"])
-    body = request.body or {}
-    wanted = required(body, "cluster_network_interface").get("id")
+    name = required(request.body, "name")
     for attachment in cloud.store.children("instance_cluster_attachments", server["id"]):
-        if attachment["_interface"] == wanted and attachment["name"] == body.get("name"):
+        if attachment["name"] == name:
             return Answer(201, shown(attachment))
     refuse(409, "server_not_stopped", f"{server['name']} must be stopped for this")
 
