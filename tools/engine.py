@@ -25,6 +25,7 @@ OLDEST = (3, 249, 0)
 NEWEST_MAJOR = 3
 LANGUAGE_HOST = "pulumi-language-python"
 HERE = Path(__file__).resolve().parent
+OVERLAY = (".vela", "engine", "bin")
 
 Say = Callable[[str], None]
 
@@ -94,9 +95,21 @@ def version_of(cli: Path) -> tuple[int, int, int] | None:
         return None
 
 
+def _which(name: str) -> str | None:
+    """A program on PATH, our own overlay left out: ``eval "$(vela env)"`` puts that there."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    others = [folder for folder in folders if Path(folder).parts[-3:] != OVERLAY]
+    return shutil.which(name, path=os.pathsep.join(others))
+
+
+def overlay_folder() -> Path:
+    """Folder of links to the parts: each clone has its own, since its language host differs."""
+    return HERE.parent / Path(*OVERLAY).parent
+
+
 def find_cli() -> tuple[Found | None, str]:
     """``pulumi`` on PATH, and why it is not used where it is not."""
-    path = shutil.which("pulumi")
+    path = _which("pulumi")
     if path is None:
         return None, "there is no pulumi on PATH"
     version = version_of(Path(path))
@@ -108,7 +121,7 @@ def find_cli() -> tuple[Found | None, str]:
 
 
 def _find_bridge() -> Found | None:
-    path = shutil.which(BRIDGE.binary)
+    path = _which(BRIDGE.binary)
     if path:
         return Found(Path(path), "found on PATH")
     plugins = _pulumi_home() / "plugins"
@@ -174,8 +187,8 @@ def _official_language_host(cli: Found) -> Path | None:
     beside = cli.path.resolve().parent / LANGUAGE_HOST
     if beside.is_file():
         return beside
-    path = shutil.which(LANGUAGE_HOST)
-    return Path(path) if path and HERE not in Path(path).resolve().parents else None
+    path = _which(LANGUAGE_HOST)
+    return Path(path) if path else None
 
 
 def _announce(parts: list[Part], say: Say) -> None:
@@ -212,7 +225,7 @@ def _overlay(engine: Engine) -> Path:
     When the provider panics, the bridge says no more than that the connection ended; the
     reason is on the provider's standard error.
     """
-    overlay = cache_folder() / "overlay"
+    overlay = overlay_folder()
     commands = overlay / "bin"
     commands.mkdir(parents=True, exist_ok=True)
     host = engine.language_host or HERE / "language_host" / LANGUAGE_HOST

@@ -110,10 +110,21 @@ def dispatch(cloud: Cloud, request: Request) -> Answer:
             if method == request.method:
                 request.params = match.groupdict()
                 with cloud.store.lock:
-                    return handler(cloud, request)
+                    return _whole(cloud, request, handler)
     if known:
         refuse(405, "method_not_allowed", f"{request.method} is not simulated here")
     refuse(404, "not_found", f"{request.path} is not simulated")
+
+
+def _whole(cloud: Cloud, request: Request, handler: Handler) -> Answer:
+    """Call a handler; a request that is refused leaves nothing behind."""
+    try:
+        answer = handler(cloud, request)
+    except ApiError:
+        cloud.store.undo()
+        raise
+    cloud.store.keep()
+    return answer
 
 
 def now() -> str:

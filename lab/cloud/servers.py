@@ -5,6 +5,7 @@ from typing import Any
 
 from lab.cloud.api import (
     Answer,
+    ApiError,
     Cloud,
     Request,
     begin,
@@ -41,26 +42,13 @@ def attach(
     if len(bodies) > MAX_ATTACHMENTS:
         message = f"{len(bodies)} PCI attachments are more than {MAX_ATTACHMENTS}"
         refuse(400, "over_quota", message, "network_attachments")
-    interfaces: list[Resource] = []
-    for body in bodies:
-        wanted = required(body, "virtual_network_interface")
-        if wanted.get("id") or wanted.get("crn") or wanted.get("href"):
-            interface = given(
-                cloud,
-                "virtual_network_interfaces",
-                wanted,
-                "network_attachments.virtual_network_interface.id",
-            )
-        else:
-            interface = make_interface(cloud, {"auto_delete": True, **wanted})
-        if interface.get("target"):
-            message = f"{interface['name']} is attached to {interface['target']['name']}"
-            refuse(409, "virtual_network_interface_in_use", message)
-        if interface["zone"]["name"] != server["zone"]["name"]:
-            refuse(400, "bad_reference", f"{interface['name']} is in another zone")
-        if interface["id"] in {other["id"] for other in interfaces}:
-            refuse(400, "bad_reference", f"{interface['name']} is named twice")
-        interfaces.append(interface)
+    made: list[Resource] = []
+    try:
+        interfaces = _interfaces(cloud, server, bodies, made)
+    except ApiError:
+        for interface in made:
+            delete_made_interface(cloud, interface)
+        raise
     references = []
     for number, (body, interface) in enumerate(zip(bodies, interfaces, strict=True)):
         identity = cloud.store.new_id("0757")
@@ -103,6 +91,34 @@ def attach(
     ]
     server["network_interfaces"] = cards
     server["primary_network_interface"] = cards[0]
+
+
+def _interfaces(
+    cloud: Cloud, server: Resource, bodies: list[Mapping[str, Any]], made: list[Resource]
+) -> list[Resource]:
+    """Interfaces of a new server, existing ones or made here; those are put into ``made``."""
+    interfaces: list[Resource] = []
+    for body in bodies:
+        wanted = required(body, "virtual_network_interface")
+        if wanted.get("id") or wanted.get("crn") or wanted.get("href"):
+            interface = given(
+                cloud,
+                "virtual_network_interfaces",
+                wanted,
+                "network_attachments.virtual_network_interface.id",
+            )
+        else:
+            interface = make_interface(cloud, {"auto_delete": True, **wanted})
+            made.append(interface)
+        if interface.get("target"):
+            message = f"{interface['name']} is attached to {interface['target']['name']}"
+            refuse(409, "virtual_network_interface_in_use", message)
+        if interface["zone"]["name"] != server["zone"]["name"]:
+            refuse(400, "bad_reference", f"{interface['name']} is in another zone")
+        if interface["id"] in {other["id"] for other in interfaces}:
+            refuse(400, "bad_reference", f"{interface['name']} is named twice")
+        interfaces.append(interface)
+    return interfaces
 
 
 def detach(cloud: Cloud, kind: str, server: Resource) -> None:

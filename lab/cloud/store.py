@@ -28,6 +28,7 @@ class Store:
         self._kinds: dict[str, dict[str, Resource]] = {}
         self._names: dict[tuple[str, str, str], str] = {}
         self._children: dict[tuple[str, str], dict[str, Resource]] = {}
+        self._added: list[tuple[str, Resource]] = []
         self._changed = threading.Event()
         self._closed = threading.Event()
         if path and path.exists():
@@ -43,9 +44,21 @@ class Store:
 
     def add(self, kind: str, resource: Resource) -> Resource:
         """Take a resource; ``_scope`` is where its name is unique, ``_parent`` whose it is."""
+        self._added.append((kind, resource))
         self._index(kind, resource)
         self._changed.set()
         return resource
+
+    def keep(self) -> None:
+        """End a request that was done: what it added stays."""
+        self._added.clear()
+
+    def undo(self) -> None:
+        """End a request that was refused: what it added goes."""
+        for kind, resource in reversed(self._added):
+            if self.find(kind, resource["id"]) is resource:
+                self.remove(kind, resource)
+        self._added.clear()
 
     def _index(self, kind: str, resource: Resource) -> None:
         self._kinds.setdefault(kind, {})[resource["id"]] = resource

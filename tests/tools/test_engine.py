@@ -71,6 +71,7 @@ def test_what_is_found_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "echo panic: boom >&2; echo $0 $1",
     )
     host = program(tmp_path / "bin" / "pulumi-language-python", "true")
+    monkeypatch.setattr(engine, "overlay_folder", lambda: tmp_path / ".vela" / "engine")
     made = engine.ensure(lambda _: None)
     assert made.cli.path == cli
     assert made.bridge.path == bridge
@@ -80,6 +81,9 @@ def test_what_is_found_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     overlay = Path(variables["PATH"].split(os.pathsep)[0])
     assert (overlay / "pulumi").resolve() == cli
     assert (overlay / "pulumi-language-python").resolve() == host
+    # a shell that has these variables already finds the same
+    monkeypatch.setenv("PATH", variables["PATH"])
+    assert engine.ensure(lambda _: None) == made
     (wrapper,) = Path(variables["PULUMI_DYNAMIC_TF_PLUGIN_CACHE_DIR"]).rglob("*_v1.89.0")
     log = tmp_path / "provider.log"
     done = subprocess.run(
