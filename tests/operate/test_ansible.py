@@ -165,6 +165,7 @@ def test_playbook_with_an_error_is_a_failure_with_its_words(fleet: Fleet) -> Non
     with pytest.raises(Failure) as caught:
         run(fleet, playbook=path)
     assert "couldn't resolve module/action 'no.such.module'" in caught.value.detail
+    assert "\x1b" not in caught.value.detail
 
 
 def test_damaged_inventory_is_a_failure_with_its_words(fleet: Fleet) -> None:

@@ -28,6 +28,12 @@ PLAY = """\
         argv: [{python}, -c, {code!r}, {base}]
       changed_when: false
 """
+LONG = "import os,sys,time; open(f'{sys.argv[1]}/at.{os.getpid()}','w'); time.sleep(300)"
+DETACHED = (
+    "import os,signal,sys,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    "os.fork() and time.sleep(300); os.setsid(); os.fork() and os._exit(0); "
+    "open(f'{sys.argv[1]}/at.{os.getpid()}','w'); time.sleep(300)"
+)
 PARENT = """\
 import json, sys
 from pathlib import Path
@@ -46,13 +52,14 @@ class Long:
         self.fleet = Fleet(base)
         for node in ("n1", "n2"):
             self.fleet.add(node, [file("/etc/a")])
-        code = "import os,sys,time; open(f'{sys.argv[1]}/at.{os.getpid()}','w'); time.sleep(300)"
         self.playbook = base / "long.yml"
-        self.playbook.write_text(
-            PLAY.format(
-                role=PLAYBOOKS / "roles/bundle", python=sys.executable, code=code, base=base
-            )
-        )
+        self.write(LONG)
+
+    def write(self, code: str) -> None:
+        """Make the playbook, with the program that takes long."""
+        role = PLAYBOOKS / "roles/bundle"
+        said = PLAY.format(role=role, python=sys.executable, code=code, base=self.base)
+        self.playbook.write_text(said)
 
     def at_work(self, *_: object) -> bool:
         return len(list(self.base.glob("at.*"))) == len(self.fleet.names)
@@ -127,6 +134,14 @@ def test_cancel(long: Long) -> None:
     assert long.processes() == []
     assert long.left() == []
     assert (long.fleet.root("n1") / "etc/a").read_text() == "text\n"
+
+
+@linux
+def test_cancel_of_what_does_not_listen_and_has_left_its_parent(long: Long) -> None:
+    long.write(DETACHED)
+    with pytest.raises(Failure, match="were stopped"):
+        long.run(cancel=long.at_work)
+    assert long.processes() == []
 
 
 def test_cancel_before_anything_runs(long: Long) -> None:

@@ -88,6 +88,19 @@ def test_site_has_hosts_and_switches(fleet: Fleet) -> None:
     assert changed == {"leaf1": 0, "n1": 1, "n2": 1}
 
 
+def test_switches_get_their_bundles_though_every_host_fails(fleet: Fleet) -> None:
+    fleet.add("leaf1", FILES, group="switches")
+    for node in ("n1", "n2"):
+        (fleet.base / f"{node}.json").unlink()
+    counts = recap(play(fleet, playbook="site.yml", code=2))
+    assert {node: count["failed"] for node, count in counts.items()} == {
+        "leaf1": 0,
+        "n1": 1,
+        "n2": 1,
+    }
+    assert counts["leaf1"]["changed"] == 1
+
+
 def test_missing_bundle_is_named(fleet: Fleet) -> None:
     (fleet.base / "n1.json").unlink()
     said = play(fleet, code=2)

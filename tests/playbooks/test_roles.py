@@ -74,12 +74,13 @@ def test_commands_say_when_they_change_something() -> None:
 def test_playbooks_gather_no_facts() -> None:
     plays = [
         play
-        for name in ("hosts.yml", "switches.yml")
+        for name in ("hosts.yml", "switches.yml", "site.yml")
         for play in yaml.safe_load((PLAYBOOKS / name).read_text())
     ]
     assert [(play["hosts"], play["gather_facts"]) for play in plays] == [
         ("hosts", False),
         ("switches", False),
+        ("hosts:switches", False),
     ]
 
 
