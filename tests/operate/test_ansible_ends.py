@@ -234,3 +234,14 @@ def test_parent_and_child_killed(long: Long) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert long.gone_within(20)
+    # nobody was left to remove the folder: the next run does, and spares those that are in use
+    (left,) = long.left()
+    used = long.base / f"tmp/vela-ansible-{os.getpid()}-x"
+    foreign = long.base / "tmp/vela-ansible-notes-x"
+    for path in (used, foreign):
+        path.mkdir()
+    with pytest.raises(Failure):
+        long.run(cancel=lambda: True)
+    assert not left.exists()
+    assert used.exists()
+    assert foreign.exists()

@@ -26,6 +26,7 @@ from vela.operate.ansible_events import (
 from vela.operate.errors import Failure
 
 CHILD = Path(__file__).with_name("ansible_child.py")
+PREFIX = "vela-ansible-"
 SECONDS_TO_STOP = 20
 SECONDS_BETWEEN_LOOKS = 0.2
 PASSED_ON = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "TMPDIR", "TERM", "TZ")
@@ -69,7 +70,9 @@ def run_playbook(
         raise Failure(message)
     begun = time.monotonic()
     collector = Collector()
-    with tempfile.TemporaryDirectory(prefix="vela-ansible-", ignore_cleanup_errors=True) as folder:
+    _sweep()
+    prefix = f"{PREFIX}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         settings = {
             "folder": folder,
             "parent": os.getpid(),
@@ -95,6 +98,18 @@ def run_playbook(
         message = f"ansible-playbook ended with code {collector.code}, though every node is done"
         raise Failure(message, "nothing that it said is relied on", collector.output)
     return PlaybookResult(nodes, time.monotonic() - begun, collector.calls)
+
+
+def _sweep() -> None:
+    """Remove the folders of runs that were killed with all their processes at once."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        try:
+            os.kill(int(folder.name.removeprefix(PREFIX).partition("-")[0]), 0)
+        except ProcessLookupError:
+            # what is another user's stays: it cannot be removed
+            shutil.rmtree(folder, ignore_errors=True)
+        except (ValueError, PermissionError):
+            continue
 
 
 def _stopped(
