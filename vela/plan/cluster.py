@@ -18,6 +18,7 @@ from vela.plan.names import (
     spine_name,
     subnet_order,
 )
+from vela.plan.outward import outward
 from vela.plan.system import host_system
 from vela.plan.types import (
     Attachment,
@@ -42,6 +43,7 @@ def build(environment: Environment, hardware: Hardware) -> Plan:
         environment=environment,
         hardware=hardware,
         vpc_name=environment.name,
+        outward=outward(environment),
         tags=tuple(
             dict.fromkeys(["vela", f"vela-environment:{environment.name}", *environment.cloud.tags])
         ),
@@ -56,6 +58,11 @@ def build(environment: Environment, hardware: Hardware) -> Plan:
         if environment.fabric
         else (),
         cluster_network=_cluster_network(environment),
+        placement_groups={
+            host.rack: f"{environment.name}-{rack_name(host.rack)}"
+            for host in hosts
+            if host.kind == "virtual_server"
+        },
         bastion_address=(
             at.bastion_address(environment.cloud.network.subnets[MANAGEMENT])
             if environment.cloud.access.bastion

@@ -133,12 +133,26 @@ class ClusterNetworkPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Outward:
+    """A connection that nodes may open: to a port of any address in ``remote``."""
+
+    protocol: Literal["tcp", "udp"]
+    port: int
+    remote: IPv4Network
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that follows from one environment and its hardware."""
+    """Everything that follows from one environment and its hardware.
+
+    ``placement_groups`` has a name at IBM for each rack of virtual servers, which IBM spreads
+    over its hosts; bare metal has none.
+    """
 
     environment: Environment
     hardware: Hardware
     vpc_name: str
+    outward: tuple[Outward, ...]
     tags: tuple[str, ...]
     subnets: tuple[SubnetPlan, ...]
     images: tuple[ImagePlan, ...]
@@ -146,6 +160,7 @@ class Plan:
     switches: tuple[SwitchPlan, ...]
     cables: tuple[Cable, ...]
     cluster_network: ClusterNetworkPlan | None
+    placement_groups: Mapping[int, str]
     bastion_address: IPv4Address | None
     system: HostSystem | None
 
