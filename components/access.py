@@ -7,7 +7,7 @@ import pulumi
 import pulumi_ibm as ibm
 
 from components.base import Common, Component
-from components.network import IBM_SERVICES
+from vela.plan import Outward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,28 +18,28 @@ class AccessArgs:
         common: Group, zone, tags, protection.
         vpc_id: The VPC.
         cloud_name: First part of names at IBM.
-        cidr: Network of the VPC.
         management_cidr: Network that the playbooks reach nodes in.
+        other_cidrs: The other subnets of hosts, such as storage.
         ssh_keys: Public keys by name.
         allow_ssh_from: Networks whose SSH may enter.
         behind_bastion: Whether hosts take SSH from the bastion alone.
-        outward: Whether hosts may reach HTTPS in the internet.
+        outward: Connections that hosts and bastion may open.
     """
 
     common: Common
     vpc_id: pulumi.Input[str]
     cloud_name: str
-    cidr: str
     management_cidr: str
+    other_cidrs: Sequence[str]
     ssh_keys: Mapping[str, str]
     allow_ssh_from: Sequence[str]
     behind_bastion: bool
-    outward: bool
+    outward: Sequence[Outward]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a security group; ``remote`` is a network."""
+    """A rule of a security group; ``remote`` is a network, or the role of a group of ours."""
 
     direction: str
     protocol: str
@@ -79,18 +79,23 @@ class Access(Component):
             )
             for key, material in args.ssh_keys.items()
         }
-        self.hosts = self._group(name, "hosts", args, host_rules(args))
-        self.bastion = (
-            self._group(name, "bastion", args, bastion_rules(args)) if args.behind_bastion else None
-        )
+        rules = {"hosts": host_rules(args)}
+        if args.behind_bastion:
+            rules["bastion"] = bastion_rules(args)
+        groups = {role: self._group(name, role, args) for role in rules}
+        for role, said in rules.items():
+            self._rules(f"{name}-{role}", groups[role], said, groups)
+        self.hosts = groups["hosts"]
+        self.bastion = groups.get("bastion")
         self.register_outputs(
-            {"keys": {key: k.id for key, k in self.keys.items()}, "hosts": self.hosts.id}
+            {
+                "keys": {key: k.id for key, k in self.keys.items()},
+                "groups": {role: group.id for role, group in groups.items()},
+            }
         )
 
-    def _group(
-        self, name: str, role: str, args: AccessArgs, rules: Sequence[Rule]
-    ) -> ibm.IsSecurityGroup:
-        group = ibm.IsSecurityGroup(
+    def _group(self, name: str, role: str, args: AccessArgs) -> ibm.IsSecurityGroup:
+        return ibm.IsSecurityGroup(
             f"{name}-{role}",
             name=f"{args.cloud_name}-{role}",
             vpc=args.vpc_id,
@@ -98,49 +103,56 @@ class Access(Component):
             tags=args.common.tags,
             opts=self.child(),
         )
+
+    def _rules(
+        self,
+        name: str,
+        group: ibm.IsSecurityGroup,
+        rules: Sequence[Rule],
+        groups: Mapping[str, ibm.IsSecurityGroup],
+    ) -> None:
         for rule in rules:
             ibm.IsSecurityGroupRule(
-                f"{name}-{role}-{rule.slug}",
+                f"{name}-{rule.slug}",
                 group=group.id,
                 direction=rule.direction,
                 protocol=rule.protocol,
                 port_min=rule.ports[0] if rule.ports else None,
                 port_max=rule.ports[1] if rule.ports else None,
-                remote=rule.remote,
+                remote=groups[rule.remote].id if rule.remote in groups else rule.remote,
                 opts=self.child(),
             )
-        return group
 
 
 def _outward(args: AccessArgs) -> list[Rule]:
-    """Names, time and packages from IBM's own networks; HTTPS outside where there is a way."""
-    rules = [
-        Rule("outbound", protocol, (port, port), services)
-        for services in IBM_SERVICES
-        for protocol, port in (("udp", 53), ("tcp", 53), ("udp", 123), ("tcp", 80), ("tcp", 443))
+    return [
+        Rule("outbound", out.protocol, (out.port, out.port), str(out.remote))
+        for out in args.outward
     ]
-    if args.outward:
-        rules.append(Rule("outbound", "tcp", (443, 443), "0.0.0.0/0"))
-    return rules
 
 
 def host_rules(args: AccessArgs) -> list[Rule]:
     """Rules of every host interface.
 
-    SSH for the playbooks from the management network, and from the allow list when there is
-    no bastion; all else between the nodes of the VPC, which are one tenant's.
+    SSH for the playbooks, from the bastion, or from the allow list where there is none. Hosts
+    trust each other, since jobs open ports of their choice between them (NCCL's bootstrap,
+    parallel file systems). Servers of the storage networks are no members, and are only called.
     """
-    entries = [] if args.behind_bastion else list(args.allow_ssh_from)
+    entries = ["bastion"] if args.behind_bastion else args.allow_ssh_from
     return [
         *(Rule("inbound", "tcp", (22, 22), source) for source in entries),
-        Rule("inbound", "icmp_tcp_udp", None, args.cidr),
-        Rule("outbound", "icmp_tcp_udp", None, args.cidr),
+        Rule("inbound", "icmp_tcp_udp", None, "hosts"),
+        Rule("outbound", "icmp_tcp_udp", None, "hosts"),
+        *(Rule("outbound", "icmp_tcp_udp", None, cidr) for cidr in args.other_cidrs),
         *_outward(args),
     ]
 
 
 def bastion_rules(args: AccessArgs) -> list[Rule]:
-    """SSH in from the allow list, SSH on to the management network, and updates."""
+    """SSH in from the allow list, SSH on to hosts and switches, and updates.
+
+    Switches have an address in the management network and no interface that could be a member.
+    """
     return [
         *(Rule("inbound", "tcp", (22, 22), source) for source in args.allow_ssh_from),
         Rule("outbound", "tcp", (22, 22), args.management_cidr),

@@ -4,13 +4,13 @@ import pulumi
 import pulumi_ibm as ibm
 
 from components.access import Access, AccessArgs, Bastion, BastionArgs
-from components.base import Common, Component
+from components.base import Common
 from components.fabric import Fabric, FabricArgs
-from components.hosts import Host, HostArgs, Rack, RackArgs
+from components.hosts import Host, Rack, RackArgs, Surroundings
 from components.images import Images, ImagesArgs
-from components.network import Network, NetworkArgs
+from components.network import ClusterNetwork, ClusterNetworkArgs, Network, NetworkArgs
 from components.outputs import cluster_output
-from vela.plan import ClusterNetworkPlan, Plan
+from vela.plan import Plan
 from vela.plan.names import MANAGEMENT, rack_name
 
 
@@ -30,6 +30,7 @@ def declare(plan: Plan) -> None:
         name=cloud.resource_group, opts=pulumi.InvokeOutputOptions(provider=provider)
     )
     common = Common(resource_group=group.id, zone=cloud.zone, tags=plan.tags, protect=cloud.protect)
+    management = str(cloud.network.subnets[MANAGEMENT])
     ssh_from = [str(network) for network in cloud.access.allow_ssh_from]
     network = Network(
         "network",
@@ -38,7 +39,9 @@ def declare(plan: Plan) -> None:
             vpc_name=plan.vpc_name,
             cidr=str(cloud.network.cidr),
             subnets=plan.subnets,
+            management_cidr=management,
             public_gateway=cloud.network.public_gateway,
+            outward=plan.outward,
             allow_ssh_from=ssh_from,
         ),
         opts,
@@ -49,12 +52,12 @@ def declare(plan: Plan) -> None:
             common=common,
             vpc_id=network.vpc.id,
             cloud_name=plan.name,
-            cidr=str(cloud.network.cidr),
-            management_cidr=str(cloud.network.subnets[MANAGEMENT]),
+            management_cidr=management,
+            other_cidrs=[str(s.cidr) for s in plan.subnets if s.name != MANAGEMENT],
             ssh_keys=cloud.access.ssh_keys,
             allow_ssh_from=ssh_from,
             behind_bastion=cloud.access.bastion is not None,
-            outward=cloud.network.public_gateway,
+            outward=plan.outward,
         ),
         opts,
     )
@@ -114,13 +117,16 @@ def _hosts(
     opts: pulumi.ResourceOptions,
 ) -> dict[str, Host]:
     roce = (
-        ClusterNetwork("roce", common, network.vpc.id, plan.cluster_network, opts)
+        ClusterNetwork(
+            "roce",
+            ClusterNetworkArgs(common=common, vpc_id=network.vpc.id, plan=plan.cluster_network),
+            opts,
+        )
         if plan.cluster_network
         else None
     )
-    template = HostArgs(
+    around = Surroundings(
         common=common,
-        host=plan.hosts[0],
         vpc_id=network.vpc.id,
         subnet_ids={name: subnet.id for name, subnet in network.subnets.items()},
         group_ids=[access.hosts.id, *plan.environment.cloud.access.security_groups],
@@ -135,49 +141,10 @@ def _hosts(
             rack_name(number),
             RackArgs(
                 hosts=members,
-                template=template,
-                placement_name=f"{plan.name}-{rack_name(number)}",
+                around=around,
+                placement_name=plan.placement_groups.get(number),
             ),
             opts,
         )
         hosts.update(rack.hosts)
     return hosts
-
-
-class ClusterNetwork(Component):
-    """IBM's RoCE network and its subnets."""
-
-    network_id: pulumi.Output[str]
-    subnet_ids: list[pulumi.Output[str]]
-
-    def __init__(
-        self,
-        name: str,
-        common: Common,
-        vpc_id: pulumi.Input[str],
-        plan: ClusterNetworkPlan,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """Declare them."""
-        super().__init__("network:ClusterNetwork", name, opts)
-        self.network_id = ibm.IsClusterNetwork(
-            f"{name}-network",
-            name=plan.cloud_name,
-            profile=plan.profile,
-            vpc=ibm.IsClusterNetworkVpcArgs(id=vpc_id),
-            zone=common.zone,
-            subnet_prefixes=ibm.IsClusterNetworkSubnetPrefixesArgs(cidr=str(plan.cidr)),
-            resource_group=common.resource_group,
-            opts=self.child(protect=common.protect),
-        ).id
-        self.subnet_ids = [
-            ibm.IsClusterNetworkSubnet(
-                f"{name}-{subnet.name}",
-                name=subnet.cloud_name,
-                cluster_network_id=self.network_id,
-                ipv4_cidr_block=str(subnet.cidr),
-                opts=self.child(protect=common.protect),
-            ).cluster_network_subnet_id
-            for subnet in plan.subnets
-        ]
-        self.register_outputs({"network": self.network_id, "subnets": self.subnet_ids})

@@ -1,7 +1,7 @@
 """The GPU hosts: bare metal that we virtualise, or virtual servers that IBM does."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pulumi
 import pulumi_ibm as ibm
@@ -11,12 +11,11 @@ from vela.plan import Attachment, HostPlan, InterfacePlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostArgs:
-    """Inputs of :class:`Host`.
+class Surroundings:
+    """What the hosts of a cluster have in common.
 
     Attributes:
         common: Group, zone, tags, protection.
-        host: Its plan.
         vpc_id: The VPC.
         subnet_ids: Subnets by name.
         group_ids: Security groups of every interface.
@@ -24,19 +23,31 @@ class HostArgs:
         image_ids: Images by name.
         cluster_network_id: IBM's RoCE network, for virtual servers.
         cluster_subnet_ids: Its subnets, attachment by attachment.
-        placement_group_id: Group of the rack, for virtual servers.
     """
 
     common: Common
-    host: HostPlan
     vpc_id: pulumi.Input[str]
     subnet_ids: Mapping[str, pulumi.Input[str]]
     group_ids: Sequence[pulumi.Input[str]]
     key_ids: Sequence[pulumi.Input[str]]
     image_ids: Mapping[str, pulumi.Input[str]]
-    cluster_network_id: pulumi.Input[str] | None = None
-    cluster_subnet_ids: Sequence[pulumi.Input[str]] = ()
-    placement_group_id: pulumi.Input[str] | None = None
+    cluster_network_id: pulumi.Input[str] | None
+    cluster_subnet_ids: Sequence[pulumi.Input[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostArgs:
+    """Inputs of :class:`Host`.
+
+    Attributes:
+        host: Its plan.
+        around: What it shares with the other hosts.
+        placement_group_id: Group of the rack, for virtual servers.
+    """
+
+    host: HostPlan
+    around: Surroundings
+    placement_group_id: pulumi.Input[str] | None
 
 
 class Host(Component):
@@ -71,31 +82,31 @@ class Host(Component):
         return ibm.IsVirtualNetworkInterface(
             f"{name}-{interface.name}",
             name=interface.cloud_name,
-            subnet=args.subnet_ids[interface.subnet],
+            subnet=args.around.subnet_ids[interface.subnet],
             # auto_delete is left to its default, true: the provider never reads it back
             primary_ip=ibm.IsVirtualNetworkInterfacePrimaryIpArgs(
                 address=str(interface.address), name=interface.cloud_name
             ),
-            security_groups=args.group_ids,
+            security_groups=args.around.group_ids,
             auto_delete=False,
             allow_ip_spoofing=False,
             enable_infrastructure_nat=True,
-            resource_group=args.common.resource_group,
-            tags=args.common.tags,
-            opts=self.child(protect=args.common.protect),
+            resource_group=args.around.common.resource_group,
+            tags=args.around.common.tags,
+            opts=self.child(protect=args.around.common.protect),
         )
 
     def _bare_metal(self, name: str, args: HostArgs) -> pulumi.Output[str]:
         primary, *others = args.host.interfaces
-        common = args.common
+        common = args.around.common
         return ibm.IsBareMetalServer(
             f"{name}-server",
             name=args.host.cloud_name,
             profile=args.host.profile,
-            image=args.image_ids[args.host.image],
-            keys=args.key_ids,
+            image=args.around.image_ids[args.host.image],
+            keys=args.around.key_ids,
             zone=common.zone,
-            vpc=args.vpc_id,
+            vpc=args.around.vpc_id,
             primary_network_attachment=ibm.IsBareMetalServerPrimaryNetworkAttachmentArgs(
                 name=primary.name,
                 virtual_network_interface=(
@@ -125,15 +136,15 @@ class Host(Component):
 
     def _virtual_server(self, name: str, args: HostArgs) -> pulumi.Output[str]:
         primary, *others = args.host.interfaces
-        common = args.common
+        common = args.around.common
         return ibm.IsInstance(
             f"{name}-server",
             name=args.host.cloud_name,
             profile=args.host.profile,
-            image=args.image_ids[args.host.image],
-            keys=args.key_ids,
+            image=args.around.image_ids[args.host.image],
+            keys=args.around.key_ids,
             zone=common.zone,
-            vpc=args.vpc_id,
+            vpc=args.around.vpc_id,
             placement_group=args.placement_group_id,
             primary_network_attachment=ibm.IsInstancePrimaryNetworkAttachmentArgs(
                 name=primary.name,
@@ -179,26 +190,32 @@ class Host(Component):
         return ibm.IsClusterNetworkInterface(
             f"{name}-{attachment.name}",
             name=attachment.cloud_name,
-            cluster_network_id=args.cluster_network_id or "",
+            cluster_network_id=args.around.cluster_network_id,
             subnet=ibm.IsClusterNetworkInterfaceSubnetArgs(
-                id=args.cluster_subnet_ids[attachment.subnet - 1]
+                id=args.around.cluster_subnet_ids[attachment.subnet - 1]
             ),
             primary_ip=ibm.IsClusterNetworkInterfacePrimaryIpArgs(
                 # auto_delete as above
                 address=str(attachment.address),
                 name=attachment.cloud_name,
             ),
-            opts=self.child(protect=args.common.protect),
+            opts=self.child(protect=args.around.common.protect),
         ).cluster_network_interface_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RackArgs:
-    """Inputs of :class:`Rack`; ``template`` holds what its hosts share."""
+    """Inputs of :class:`Rack`.
+
+    Attributes:
+        hosts: Plans of its hosts.
+        around: What they share with the hosts of other racks.
+        placement_name: Name at IBM of its placement group, for virtual servers.
+    """
 
     hosts: Sequence[HostPlan]
-    template: HostArgs
-    placement_name: str
+    around: Surroundings
+    placement_name: str | None
 
 
 class Rack(Component):
@@ -211,9 +228,8 @@ class Rack(Component):
     ) -> None:
         """Declare its hosts; virtual servers of a rack are spread over IBM's hosts."""
         super().__init__("hosts:Rack", name, opts)
-        common = args.template.common
-        virtual = any(host.kind == "virtual_server" for host in args.hosts)
-        placement = (
+        common = args.around.common
+        placement_id = (
             ibm.IsPlacementGroup(
                 f"{name}-placement",
                 name=args.placement_name,
@@ -221,18 +237,14 @@ class Rack(Component):
                 resource_group=common.resource_group,
                 tags=common.tags,
                 opts=self.child(),
-            )
-            if virtual
+            ).id
+            if args.placement_name
             else None
         )
         self.hosts = {
             host.name: Host(
                 host.name,
-                replace(
-                    args.template,
-                    host=host,
-                    placement_group_id=placement.id if placement else None,
-                ),
+                HostArgs(host=host, around=args.around, placement_group_id=placement_id),
                 self.child(),
             )
             for host in args.hosts
