@@ -16,6 +16,8 @@ from pulumi.runtime.stack import run_in_stack
 from pulumi.runtime.sync_await import _sync_await
 
 STACK = "pulumi:pulumi:Stack"
+SECRET = "4dabf18193072939515e22adb298388d"
+"""Key that marks the envelope of a secret value."""
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Record:
     custom: bool
     inputs: dict[str, Any]
     protect: bool
+    delete_before_replace: bool
     ignore_changes: tuple[str, ...]
     dependencies: tuple[str, ...]
     aliases: int
@@ -88,6 +91,7 @@ class Monitor(mocks.MockMonitor):
             custom=request.custom,
             inputs=MessageToDict(request.object),
             protect=request.protect,
+            delete_before_replace=request.deleteBeforeReplace,
             ignore_changes=tuple(request.ignoreChanges),
             dependencies=tuple(request.dependencies),
             aliases=len(request.aliases),
@@ -144,6 +148,46 @@ def run_program(
     return graph
 
 
-def text_of(value: Mapping[str, Any]) -> str:
-    """Inputs as text, to search them."""
-    return json.dumps(value, sort_keys=True)
+def faults(graph: Graph, secret: str) -> list[str]:
+    """What is wrong with a graph, whatever its program was about.
+
+    Args:
+        graph: The graph.
+        secret: A text that may stand in envelopes of secrets alone.
+    """
+    found = [f"registered twice: {urn.rsplit('::', 1)[-1]}" for urn in graph.duplicates]
+    components = {record.urn for record in graph.components}
+    for record in graph.records.values():
+        text = text_of({"inputs": record.inputs, "outputs": record.outputs})
+        if "Calling __str__" in text:
+            found.append(f"an output in a text: {record.name}")
+        if secret in text:
+            found.append(f"a secret in the open: {record.name}")
+        if record.type == STACK or record.type.startswith("pulumi:providers:"):
+            continue
+        if record.parent not in components and (record.custom or not _under_stack(record)):
+            found.append(f"no component of ours is its parent: {record.name}")
+        if not record.custom and record.outputs is None:
+            found.append(f"no outputs registered: {record.name}")
+        if record.custom and "pulumi:providers:ibm::ibm::" not in record.provider:
+            found.append(f"made by the default provider: {record.name}")
+    return found
+
+
+def _under_stack(record: Record) -> bool:
+    return f"::{STACK}::" in record.parent
+
+
+def text_of(value: Any) -> str:
+    """A value as text, to search it; what lies in envelopes of secrets is left out."""
+    return json.dumps(_without_secrets(value), sort_keys=True)
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if SECRET in value:
+            return None
+        return {key: _without_secrets(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(part) for part in value]
+    return value

@@ -9,6 +9,8 @@ from tests.harness import Graph, run_program
 from vela.model.load import load
 from vela.plan import Plan, build
 
+API_KEY = "this-key-must-stay-out-of-every-input"
+
 
 @cache
 def plan_of(name: str) -> Plan:
@@ -16,15 +18,24 @@ def plan_of(name: str) -> Plan:
     return build(loaded.environment, loaded.hardware)
 
 
+@cache
+def _graph_of(name: str, preview: bool) -> Graph:
+    plan = plan_of(name)
+    return run_program(lambda: declare(plan), stack=name, preview=preview)
+
+
 @pytest.fixture(autouse=True)
-def _strict_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def _strict_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_ERROR_OUTPUT_STRING", "true")
+    for name in ("IC_API_KEY", "IBMCLOUD_API_KEY"):
+        monkeypatch.setenv(name, API_KEY)
 
 
 @pytest.fixture
 def graph_of() -> Callable[..., Graph]:
+    """Gives a shipped environment's graph; it is shared by the tests, which only read it."""
+
     def run(name: str, *, preview: bool = False) -> Graph:
-        plan = plan_of(name)
-        return run_program(lambda: declare(plan), stack=name, preview=preview)
+        return _graph_of(name, preview)
 
     return run
